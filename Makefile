@@ -1,0 +1,33 @@
+# Two promises: `make demo` and `make test` work on a new machine with Python >= 3.11 and nothing else.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test lint bench clean
+.DEFAULT_GOAL := test
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'sfumato needs Python 3.11 or newer; set PYTHON=/path/to/python3')"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	touch $@
+
+demo: $(STAMP)    ## fit a private SIR on built-in data and write report.html
+	$(BIN)/sfumato demo --out report.html
+
+test: $(STAMP) lint    ## everything that must hold before a change lands
+	$(BIN)/python -m pytest -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(STAMP)    ## the long studies behind every accuracy and speed claim
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
