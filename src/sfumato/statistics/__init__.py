@@ -1,1 +1,1 @@
-
+"""What is summed: one file per statistic, each a `BoundedSum` with its bounds proved in its docstring."""

@@ -1,0 +1,84 @@
+"""From what the user hands over to a checked `Source`; no message repeats a value of the table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from sfumato.errors import InputError
+from sfumato.sources import ArraySource, Source
+from sfumato.tables import features_to_array, response_to_array
+from sfumato.typing import FloatArray
+
+
+def fit_source(estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None) -> Source:
+    """Checked records for ``fit``; sets ``n_features_in_`` and ``feature_names_in_`` on the estimator."""
+    if isinstance(X, Source):
+        if y is not None:
+            raise InputError("y must be left out when x is a scanned source, which names its own response.")
+        if X.count() == 0:
+            raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
+        X.check()
+        _remember(estimator, np.empty((0, X.n_features)), X.feature_names)
+        return X
+    x, names = _array(estimator, X)
+    if y is None:
+        raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    responses, kind = response_to_array(y, classes)
+    if len(responses) != len(x):
+        raise InputError("x and y must have the same number of rows.")
+    _remember(estimator, X if names is None else x, names)
+    return ArraySource(x, responses, kind, names)
+
+
+def transform_array(estimator: Any, X: Any) -> FloatArray:
+    """Checked features for ``transform``."""
+    x, names = _array(estimator, X)
+    if names is None:
+        _check_feature_names(estimator, X, reset=False)
+    elif hasattr(estimator, "feature_names_in_") and tuple(estimator.feature_names_in_) != names:
+        raise ValueError("The feature names should match those that were passed during fit.")
+    _check_n_features(estimator, x, reset=False)
+    return x
+
+
+def _array(estimator: Any, X: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+    table, names = features_to_array(X)
+    if not hasattr(table, "dtype"):
+        table = _plain(table)
+    kind = getattr(getattr(table, "dtype", None), "kind", "f")
+    if kind in "OUSV" and not hasattr(X, "toarray"):
+        table = _numeric(table)
+    x = check_array(table, dtype=np.float64, estimator=estimator, input_name="X", order="C")
+    return x, names
+
+
+def _plain(table: Any) -> NDArray[Any]:
+    if hasattr(table, "toarray") or hasattr(table, "__array__"):
+        return table  # type: ignore[no-any-return]
+    try:
+        return np.asarray(table)
+    except ValueError:
+        raise InputError("x must be a table of numbers with rows of equal length.") from None
+
+
+def _numeric(table: Any) -> NDArray[Any]:
+    if any(isinstance(cell, (str, bytes, dict, list, complex)) for cell in np.ravel(np.asarray(table, dtype=object))):
+        raise InputError(
+            "x has cells that are not numbers (argument must be a string or a number); encode them or leave the column out."
+        )
+    try:
+        return np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("x has cells that are not numbers; encode them or leave the column out.") from None
+
+
+def _remember(estimator: Any, x: Any, names: tuple[str, ...] | None) -> None:
+    estimator.n_features_in_ = x.shape[1] if names is None else len(names)
+    if names is not None:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_

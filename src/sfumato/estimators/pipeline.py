@@ -1,0 +1,97 @@
+"""From public facts to a plan, and from a curator to directions. No record is seen here."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from sfumato.bounds import Bounds
+from sfumato.iterate.descent import Fit, Schedule, descend, plan_descent
+from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.oneshot import one_shot, plan_one_shot
+from sfumato.iterate.picture import Picture, plan_picture, take_picture
+from sfumato.iterate.ranks import Ranks, find_ranks, plan_ranks
+from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.plan import Line, Plan
+from sfumato.records import Response
+from sfumato.solve.spectral import Spectrum, directions_in_x
+from sfumato.statistics.whitening import Whitening
+from sfumato.typing import FloatArray
+
+SHARES = {"location": 0.10, "ranks": 0.05, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
+"""Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is public about a fit. `n_records` is None under add/remove-one, where the number is private."""
+
+    n_features: int
+    n_records: int | None
+    response: Response
+    n_directions: int | None
+    bounds: Bounds | None
+    method: Literal["descent", "one-shot"] = "descent"
+    picture: float = 0.0
+    schedule: Schedule = field(default_factory=Schedule)
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share; the picture takes its own off the top."""
+        lines: tuple[Line, ...] = ()
+        if self.bounds is None:
+            lines += plan_location(SHARES["location"])
+        lines += plan_ranks(self.response, SHARES["ranks"])
+        lines += plan_shape(SHARES["radius"], SHARES["shape"])
+        if self.method == "descent":
+            lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
+        else:
+            lines += plan_one_shot(SHARES["solve"])
+        if self.picture > 0:
+            whole = sum(line.share for line in lines)
+            lines += plan_picture(whole * self.picture / (1.0 - self.picture))
+        return Plan(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything a fit learnt, from releases alone. `centre` and `scale` are in the units of x."""
+
+    spectrum: Spectrum
+    fit: Fit
+    ranks: Ranks
+    bounds: Bounds
+    centre: FloatArray
+    scale: FloatArray
+    picture: Picture | None
+
+
+def run(task: Task, curator: Curator) -> Outcome:
+    """Walk the plan."""
+    bounds = task.bounds if task.bounds is not None else find_bounds(curator, task.n_features)
+    grid = bounds.grid(task.n_features)
+    ranks = find_ranks(curator, task.response)
+    # The number of records is public, or else what the released histogram of y says, kept away from zero.
+    n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
+    cap = 1.0 if task.method == "one-shot" else 3.0
+    whitening = rough_shape(curator, grid, n, cap)
+    if task.method == "descent":
+        fit = descend(curator, whitening, ranks, n, task.n_directions, task.schedule)
+    else:
+        fit = one_shot(curator, whitening, ranks, n, task.n_directions)
+    spectrum = directions_in_x(
+        fit.coefficients, fit.noise_std, whitening.exact_matrix / grid.half_width, fit.choice.n_directions
+    )
+    picture = take_picture(curator, whitening, ranks, _leading(fit)) if task.picture > 0 else None
+    centre = grid.centre + whitening.mean * grid.half_width
+    return Outcome(spectrum, fit, ranks, bounds, centre, _scale(whitening), picture)
+
+
+def _leading(fit: Fit) -> FloatArray:
+    return np.linalg.svd(fit.coefficients, full_matrices=False)[0][:, 0]
+
+
+def _scale(whitening: Whitening) -> FloatArray:
+    """Released standard deviation of each feature: the root of the diagonal of ``(W^T W)^-1``."""
+    inverse = np.linalg.pinv(whitening.exact_matrix)
+    return np.asarray(np.linalg.norm(inverse, axis=1) * whitening.source.half_width)

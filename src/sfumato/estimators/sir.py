@@ -1,0 +1,198 @@
+"""PrivateSIR: sliced inverse regression with a differential-privacy guarantee."""
+
+import warnings
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.bounds import Bounds
+from sfumato.errors import InputError, PrivacyWarning
+from sfumato.estimators.explanation import Explanation
+from sfumato.estimators.inputs import fit_source, transform_array
+from sfumato.estimators.pipeline import Outcome, Task, run
+from sfumato.iterate.picture import Picture
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
+from sfumato.records import Response
+from sfumato.settings.central import Central
+from sfumato.typing import FloatArray
+
+METHODS = ("auto", "descent", "one-shot")
+PICTURE_SHARE = 0.05
+
+
+class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Directions of x that explain y, without revealing any one record.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The total privacy budget of everything that touches the data, found bounds and pictures included.
+    n_directions : int or "auto"
+        "auto" counts the singular values that stand out of the known noise; this costs nothing.
+    bounds : Bounds, optional
+        Range of each feature, known without looking at the data. None: location and scale are found privately
+        and charged to the same budget.
+    method : {"auto", "descent", "one-shot"}
+        "descent" asks several small questions, each with less noise than the last; "one-shot" asks once.
+        "auto" chooses from public numbers alone: at present always "descent".
+    relation : {"replace", "add-remove"}
+        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
+        removing one (it is private, and never used).
+    rho : float, optional
+        A zCDP budget; replaces (epsilon, delta) if given.
+    classes : sequence, optional
+        Public list of the categories of y; others share one class. Without it, numbers and booleans are numeric,
+        and the categories of a text response are found privately.
+    picture : bool or float
+        Reserve a share of the budget (0.05 if True) for `summary_plot`.
+    ledger : Ledger, optional
+        A ledger with a cap shared by several runs; a run that would pass it is refused before a record is read.
+    random_state : int, optional
+        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says. None: cryptographic noise.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_directions, n_features)
+        Orthonormal rows, in the units of x, most explaining first.
+    standard_errors_ : ndarray of shape (n_directions, n_features)
+        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    eigenvalues_ : ndarray of shape (n_directions,)
+        Part of the variance of a function of y that the direction explains, in [0, 1].
+    mean_, scale_ : ndarray of shape (n_features,)
+        Released centre and standard deviation of the (clipped) features.
+    bounds_ : Bounds
+        Those given, or those found.
+    ledger_ : Ledger
+        Every release with purpose, sensitivity, noise and cost; ``ledger_.guarantee`` is the privacy statement.
+    picture_ : Picture or None
+        Noisy counts behind `summary_plot`.
+
+    Notes
+    -----
+    The guarantee covers everything set by ``fit``. ``transform`` returns values of the records handed to it: they
+    are the caller's own and are not private.
+
+    Examples
+    --------
+    >>> from sfumato import PrivateSIR, Bounds, subspace_distance
+    >>> from sfumato.simulate import xia
+    >>> sample = xia("M1", n=20_000, p=10, random_state=0)
+    >>> sir = PrivateSIR(epsilon=1.0, delta=1e-6, bounds=Bounds(-1.5, 1.5)).fit(sample.x, sample.y)
+    >>> sir.directions_.shape
+    (1, 10)
+    >>> bool(subspace_distance(sir.directions_, sample.directions) < 0.2)
+    True
+    >>> round(sir.ledger_.total(), 6)
+    1.0
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_directions: int | str = "auto",
+        bounds: Bounds | None = None,
+        method: str = "auto",
+        *,
+        relation: str = "replace",
+        rho: float | None = None,
+        classes: Sequence[Any] | None = None,
+        picture: bool | float = False,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_directions = n_directions
+        self.bounds = bounds
+        self.method = method
+        self.relation = relation
+        self.rho = rho
+        self.classes = classes
+        self.picture = picture
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def explain(self, n_samples: int, n_features: int) -> Explanation:
+        """The plan before any data: every release, what it costs and how much noise it gets.
+
+        >>> print(PrivateSIR(epsilon=1.0).explain(n_samples=20_000, n_features=15))  # doctest: +SKIP
+        """
+        task = self._task(n_features, n_samples, Response())
+        budget = self._budget()
+        return Explanation(task.plan().calibrate(budget), budget, self._relation(), n_samples, n_features)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the directions.
+
+        Parameters
+        ----------
+        X : array, dataframe, Arrow table, or Source
+            Features; or the result of `sfumato.scan`, which names its own response.
+        y : array or series
+            Response: numbers of any scale, booleans, or categories.
+        """
+        budget, noise = self._budget(), self._noise()
+        source = fit_source(self, X, y, self.classes)
+        relation = self._relation()
+        n_records = source.count() if relation == "replace" else None
+        task = self._task(source.n_features, n_records, source.response)
+        ledger = self.ledger if self.ledger is not None else Ledger(budget, relation, rehearsal=noise.rehearsal)
+        curator = Curator(Central(source), task.plan().calibrate(budget), ledger, noise)
+        if noise.rehearsal:
+            warnings.warn("random_state is set: the noise is seeded and gives no privacy.", PrivacyWarning, stacklevel=2)
+        self._keep(run(task, curator), ledger)
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Coordinates of records along the directions. They are the records' own values: keep them with the data."""
+        check_is_fitted(self)
+        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
+
+    def summary_plot(self, ax: Any = None) -> Any:
+        """Heat map of the first direction against the response: counts paid for in the plan, no record is drawn.
+
+        Needs ``picture=True`` (or a share) before ``fit``, and matplotlib. Returns the matplotlib axes.
+        """
+        from sfumato.report.plot import draw
+
+        check_is_fitted(self)
+        if self.picture_ is None:
+            raise InputError("picture: no picture was bought; fit again with picture=True.")
+        return draw(self.picture_, ax)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML report; only released values are in it."""
+        from sfumato.report.build import document
+        from sfumato.report.html import render
+
+        check_is_fitted(self)
+        page = render(document(self))
+        target = Path(path)
+        target.write_text(page, encoding="utf-8")
+        return target
+
+    def _keep(self, outcome: Outcome, ledger: Ledger) -> None:
+        self.directions_ = outcome.spectrum.directions
+        self.standard_errors_ = outcome.spectrum.standard_errors
+        self.eigenvalues_ = outcome.fit.eigenvalues
+        self.mean_ = outcome.centre
+        self.scale_ = outcome.scale
+        self.bounds_ = outcome.bounds
+        self.choice_ = outcome.fit.choice
+        self.picture_: Picture | None = outcome.picture
+        self.ledger_ = ledger
+        self._n_features_out = len(self.directions_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,130 @@
+"""Residual descent: private least squares of functions of y on whitened x, noise tied to the residual.
+
+Sliced inverse regression is the multivariate regression of functions f(y) on x: the columns of
+``C = Sigma^-1 E[x f(y)^T]`` span the subspace. Gradient steps in whitened coordinates see records only through
+``sum z (f - C^T z)^T``, whose sensitivity shrinks with the residual, while that of ``x x^T`` never does.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.iterate.ranks import Ranks
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.plan import Line
+from sfumato.release import Release
+from sfumato.solve.basis import cosines, indicators
+from sfumato.solve.counts import quantile
+from sfumato.solve.dimension import Choice, choose
+from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.whitening import Whitening
+from sfumato.typing import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Steps of the descent: share of the budget and step length of each; constants, never read from the data."""
+
+    shares: tuple[float, ...] = (2.0, 1.0, 2.0, 3.0)
+    steps: tuple[float, ...] = (1.5, 1.5, 1.3, 1.0)
+    level: float = 0.6
+    weights: tuple[float, ...] = (1.0, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)
+    extra: int = 1
+    extra_weight: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where the descent stands. Everything in it is released or public."""
+
+    table: FloatArray
+    coefficients: FloatArray
+    noise_std: float
+    scale: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Result: coefficients (p, columns) in whitened coordinates, their noise, and the choice of dimension."""
+
+    coefficients: FloatArray
+    noise_std: float
+    choice: Choice
+    eigenvalues: FloatArray
+
+
+def plan_descent(schedule: Schedule, share: float, histogram_share: float) -> tuple[Line, ...]:
+    """The lines `descend` will use."""
+    total = sum(schedule.shares)
+    lines = []
+    for t, part in enumerate(schedule.shares, start=1):
+        if t > 1:
+            each = histogram_share / (len(schedule.shares) - 1)
+            lines.append(Line(f"residual {t}", f"size of the residuals, step {t}", each, "sqrt(2) / 1"))
+        lines.append(Line(f"step {t}", f"descent step {t}", share * part / total, "2 R sqrt(p+1) / R sqrt(p+1)"))
+    return tuple(lines)
+
+
+def descend(
+    curator: Curator, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, schedule: Schedule
+) -> Fit:
+    """Walk the schedule; choose the number of directions after the first step if it is not given."""
+    state = init(whitening, ranks, n_directions, schedule)
+    for t in range(1, len(schedule.shares) + 1):
+        state = step(curator, whitening, ranks, state, t, n, schedule)
+        if t == 1:
+            choice = choose(state.coefficients[:-1], state.noise_std, n, n_directions)
+        state = compress(state, choice.n_directions, schedule)
+    k = choice.n_directions
+    return Fit(state.coefficients[:-1], state.noise_std, choice, explained(state, ranks.probabilities)[:k])
+
+
+def init(whitening: Whitening, ranks: Ranks, n_directions: int | None, schedule: Schedule) -> State:
+    """Zero coefficients; the residual is f itself, whose size the released ranks tell."""
+    if ranks.is_ordered:
+        table = cosines(ranks.probabilities, np.asarray(schedule.weights))
+    else:
+        table = indicators(ranks.probabilities)
+        # Fewer classes than directions asked for: columns of zeros, so that noise fills the directions.
+        table = np.pad(table, ((0, 0), (0, max(0, (n_directions or 1) + schedule.extra - table.shape[1]))))
+    size = np.sqrt((table**2).sum(axis=1))
+    order = np.argsort(size)
+    scale = quantile(ranks.probabilities[order], np.maximum(size[order], 1e-3), schedule.level)
+    return State(table, np.zeros((len(whitening.mean) + 1, table.shape[1])), 0.0, scale)
+
+
+def step(
+    curator: Curator, whitening: Whitening, ranks: Ranks, state: State, t: int, n: float, schedule: Schedule
+) -> State:
+    """One release of the residual products, and a step along it."""
+    residual = Residual(whitening, ranks.bins, state.table, state.coefficients, state.scale)
+    scale = state.scale
+    if t > 1:
+        sizes = ResidualHistogram(residual)
+        counts: Release = curator.answer(sizes, f"residual {t}")
+        scale = quantile(counts.value, sizes.sizes, schedule.level)
+        residual = Residual(whitening, ranks.bins, state.table, state.coefficients, scale)
+    gradient = curator.answer(ResidualProduct(residual, scale), f"step {t}")
+    length = schedule.steps[t - 1]
+    coefficients = state.coefficients + length * gradient.value / n
+    # Noise of the running coefficients: S_zz is about the identity, so a step forgets (1 - length) of the past.
+    noise = np.hypot((1.0 - length) * state.noise_std, length * float(gradient.noise_std.max()) / n)
+    return State(state.table, coefficients, float(noise), scale)
+
+
+def compress(state: State, n_directions: int, schedule: Schedule) -> State:
+    """Keep the response directions that x was seen to explain: smaller residuals, less noise. Post-processing."""
+    _, _, vt = np.linalg.svd(state.coefficients[:-1], full_matrices=False)
+    v = vt[: n_directions + schedule.extra].T
+    if v.shape[1] < state.table.shape[1]:
+        v[:, n_directions:] *= schedule.extra_weight
+    return State(state.table @ v, state.coefficients @ v, state.noise_std, state.scale)
+
+
+def explained(state: State, probabilities: FloatArray) -> FloatArray:
+    """SIR's eigenvalues: the part of the variance of each response direction that x explains, in [0, 1]."""
+    _, s, vt = np.linalg.svd(state.coefficients[:-1], full_matrices=False)
+    functions = state.table @ vt.T
+    mean = probabilities @ functions
+    variance = probabilities @ (functions - mean) ** 2
+    return np.clip(np.divide(s**2, variance, out=np.zeros_like(s), where=variance > 1e-12), 0.0, 1.0)

@@ -1,0 +1,49 @@
+"""Rough shape of the records: a radius, then clipped moments, then the whitening map."""
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.plan import Line
+from sfumato.release import Release
+from sfumato.solve.counts import quantile
+from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.statistics.histograms import NormHistogram
+from sfumato.statistics.moments import Moments
+from sfumato.statistics.whitening import Whitening
+
+RADIUS_LEVEL = 0.5
+
+
+def plan_shape(radius_share: float, shape_share: float) -> tuple[Line, ...]:
+    """The lines `rough_shape` will use."""
+    return (
+        Line("radius", "typical length of a record", radius_share, "sqrt(2) / 1"),
+        Line("shape", "centre and rough covariance", shape_share, "1.48 r^2 / 1.04 r^2"),
+    )
+
+
+def rough_shape(curator: Curator, grid: Grid, n: float, cap: float) -> Whitening:
+    """Whitening from moments of records clipped to their median length; z is kept up to ``cap sqrt(p)``.
+
+    Clipping shrinks the second moment; the released lengths say by how much on average, and the map is scaled
+    back so that ``E |z|^2`` is about p. Eigenvalues below the known edge of the noise are raised to it: beyond
+    it there is nothing to see, and dividing by noise would blow records up.
+    """
+    lengths = NormHistogram(grid)
+    counts = curator.answer(lengths, "radius")
+    radius = quantile(counts.value, lengths.radii, RADIUS_LEVEL)
+    released = curator.answer(Moments(grid, radius), "shape")
+    p = grid.n_features
+    mean = np.clip(released.value[:p] / n, -1.0, 1.0)
+    covariance = upper_to_full(released.value[p:] / n, p) - np.outer(mean, mean)
+    floor = noise_edge(float(released.noise_std[p]) / n, p)
+    matrix = inverse_root(covariance, floor) * np.sqrt(_kept(counts, lengths.radii, radius))
+    return Whitening(grid, matrix, mean, cap * float(np.sqrt(p)))
+
+
+def _kept(counts: Release, radii: np.ndarray[tuple[int], np.dtype[np.float64]], radius: float) -> float:
+    """Share of the second moment that clipping at `radius` leaves, from the released lengths."""
+    weight = np.maximum(counts.value, 0.0)
+    whole = float(weight @ radii**2)
+    return float(weight @ np.minimum(radii, radius) ** 2) / whole if whole > 0 else 1.0

@@ -1,0 +1,111 @@
+"""The privacy budget: what the user is willing to spend on a whole run."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+from sfumato.errors import BudgetError
+from sfumato.privacy.accounting import gdp_mu, total_epsilon, total_rho
+from sfumato.privacy.events import Event
+
+# A plan is scaled until it costs exactly the budget; the sum of its squared shares then rounds to 1 + 2e-16
+# as easily as to 1. Without a tolerance it is refused (a known complaint elsewhere: "insufficient budget
+# 1.0000000000000002 > 1.0"). 1e-12 relative is above such rounding and below anything an attacker could use.
+_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Either (epsilon, delta)-differential privacy or rho-zCDP, for everything a run releases.
+
+    Parameters
+    ----------
+    epsilon, delta : float or None
+        The approximate guarantee: epsilon > 0 and 0 < delta < 1, both or neither.
+    rho : float or None
+        The zero-concentrated guarantee, instead of the other two.
+
+    >>> Budget.approximate(1, 1e-6).describe()
+    '(epsilon = 1, delta = 1e-06)'
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise BudgetError(
+                f"one of epsilon and rho must be given, got epsilon={self.epsilon!r} and rho={self.rho!r}; "
+                "choose for instance epsilon=1 with delta=1e-6."
+            )
+        if self.rho is None:
+            object.__setattr__(self, "epsilon", _positive("epsilon", self.epsilon, "1"))
+            object.__setattr__(self, "delta", _positive("delta", self.delta, "1e-6", below=1.0))
+            return
+        if self.delta is not None:
+            raise BudgetError(f"delta does not belong to rho, got delta={self.delta!r}; leave it out.")
+        object.__setattr__(self, "rho", _positive("rho", self.rho, "0.5"))
+
+    @classmethod
+    def approximate(cls, epsilon: float, delta: float) -> "Budget":
+        """(epsilon, delta)-differential privacy.
+
+        >>> Budget.approximate(epsilon=0.5, delta=1e-5)
+        Budget(epsilon=0.5, delta=1e-05, rho=None)
+        """
+        return cls(epsilon=epsilon, delta=delta)
+
+    @classmethod
+    def zcdp(cls, rho: float) -> "Budget":
+        """rho-zero-concentrated differential privacy (Bun and Steinke 2016).
+
+        >>> Budget.zcdp(0.5).describe()
+        'rho = 0.5 zCDP'
+        """
+        return cls(rho=rho)
+
+    def mu(self) -> float:
+        """The largest mu of Gaussian releases, taken together, that the budget allows.
+
+        >>> Budget.zcdp(0.5).mu(), round(1 / Budget.approximate(1, 1e-6).mu(), 4)
+        (1.0, 4.2247)
+        """
+        match self:
+            case Budget(epsilon=float(epsilon), delta=float(delta)):
+                return gdp_mu(epsilon, delta)
+            case Budget(rho=float(rho)):
+                return math.sqrt(2 * rho)
+        raise AssertionError("a Budget has epsilon and delta, or rho")
+
+    def allows(self, events: Sequence[Event]) -> bool:
+        """Whether the events together stay within the budget, up to 1e-12 relative for the rounding of sums.
+
+        >>> from sfumato.privacy.events import Gaussian
+        >>> Budget.zcdp(0.5).allows([Gaussian(0.6), Gaussian(0.8)]), Budget.zcdp(0.5).allows([Gaussian(1.1)])
+        (True, False)
+        """
+        match self:
+            case Budget(epsilon=float(epsilon), delta=float(delta)):
+                return total_epsilon(events, delta) <= epsilon * (1 + _TOLERANCE)
+            case Budget(rho=float(rho)):
+                return total_rho(events) <= rho * (1 + _TOLERANCE)
+        raise AssertionError("a Budget has epsilon and delta, or rho")
+
+    def describe(self) -> str:
+        """The budget in words, for reports and messages.
+
+        >>> Budget.approximate(2, 1e-8).describe()
+        '(epsilon = 2, delta = 1e-08)'
+        """
+        if self.rho is not None:
+            return f"rho = {self.rho:.10g} zCDP"
+        return f"(epsilon = {self.epsilon:.10g}, delta = {self.delta:.10g})"
+
+
+def _positive(name: str, value: object, example: str, below: float = math.inf) -> float:
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < below:
+        return float(value)
+    kind = "a positive number" if below == math.inf else f"a positive number below {below:g}"
+    raise BudgetError(f"{name} must be {kind}, got {name}={value!r}; choose for instance {name}={example}.")

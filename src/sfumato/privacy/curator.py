@@ -1,0 +1,83 @@
+"""Curator: the one door. Records, noise and ledger meet nowhere else."""
+
+from typing import Protocol
+
+from sfumato.privacy import mechanisms
+from sfumato.privacy.events import Gaussian, Laplace, Selection
+from sfumato.privacy.ledger import Entry, Ledger
+from sfumato.privacy.noise import Noise
+from sfumato.privacy.plan import Line, Plan
+from sfumato.release import Release
+from sfumato.sums import BoundedSum
+from sfumato.typing import IntArray, Relation
+
+
+class Setting(Protocol):
+    """Who holds the records and adds them up."""
+
+    def sum(self, query: BoundedSum) -> IntArray:
+        """The exact sum of the query over all records."""
+
+
+class Curator:
+    """Answers the lines of one calibrated plan, each once.
+
+    `answer` and `select` write the ledger, then add, then draw noise, in this order: whatever interrupts them,
+    the ledger never says less than what was released.
+
+    Parameters
+    ----------
+    setting : Setting
+        Holds the records.
+    plan : Plan
+        Calibrated; lines not in it are refused, so a run cannot spend more than it declared.
+    ledger : Ledger
+        Must have room for the plan (`Ledger.reserve`).
+    noise : Noise
+        Source of randomness.
+    """
+
+    def __init__(self, setting: Setting, plan: Plan, ledger: Ledger, noise: Noise) -> None:
+        ledger.reserve(plan)
+        self._setting = setting
+        self._ledger = ledger
+        self._noise = noise
+        self._open = {line.name: line for line in plan.lines}
+
+    @property
+    def relation(self) -> Relation:
+        """Neighbouring relation of every answer."""
+        return self._ledger.relation
+
+    def answer(self, query: BoundedSum, name: str) -> Release:
+        """The noisy sum for the plan's line `name`, which is thereby used up."""
+        line = self._take(name)
+        match line.event:
+            case Gaussian() as event:
+                std = mechanisms.gaussian_std(query, self.relation, event) * query.grid
+                self._record(line, query, event.mu * float(std.max()), float(std.max()))
+                return mechanisms.gaussian(self._setting.sum(query), query, self.relation, event, self._noise)
+            case Laplace() as event:
+                sensitivity = query.l1_sensitivity(self.relation)
+                self._record(line, query, sensitivity, 2.0**0.5 * sensitivity / event.epsilon)
+                return mechanisms.laplace(self._setting.sum(query), query, self.relation, event, self._noise)
+        raise RuntimeError(f"the plan's line {name!r} is a selection; ask for it with select.")
+
+    def select(self, query: BoundedSum, name: str) -> IntArray:
+        """Which coordinates of the sum are largest, privately, best first; the sums themselves stay inside."""
+        line = self._take(name)
+        event = line.event
+        if not isinstance(event, Selection):
+            raise RuntimeError(f"the plan's line {name!r} is not a selection; ask for it with answer.")
+        peak = query.peak(self.relation)
+        self._record(line, query, peak, 2.0 * peak / event.epsilon)
+        return mechanisms.top(self._setting.sum(query), query, self.relation, event, self._noise)
+
+    def _record(self, line: Line, query: BoundedSum, sensitivity: float, noise_std: float) -> None:
+        entry = Entry(line.purpose, query.describe, line.event, sensitivity, noise_std, line.share, self.relation)
+        self._ledger.record(entry)
+
+    def _take(self, name: str) -> Line:
+        if name not in self._open:
+            raise RuntimeError(f"the plan has no unanswered line {name!r}.")
+        return self._open.pop(name)

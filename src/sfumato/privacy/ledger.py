@@ -1,0 +1,130 @@
+"""Ledger: every release ever made on the data, written before its noise is drawn."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sfumato.errors import BudgetError
+from sfumato.privacy.accounting import total_epsilon, total_rho
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.events import Event, NoGuarantee
+from sfumato.privacy.plan import Plan
+from sfumato.typing import Relation
+
+_RELATIONS = {
+    "replace": "replacing any one record",
+    "add-remove": "adding or removing any one record",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One release: what was asked, how far one record can move it, the noise, the cost. Public values only.
+
+    `sensitivity` and `noise_std` are in the units of the release (of its noisiest coordinate, where they differ).
+    """
+
+    purpose: str
+    query: str
+    event: Event
+    sensitivity: float
+    noise_std: float
+    share: float
+    relation: Relation
+    at: str = ""
+
+
+class Ledger:
+    """Append-only account of what a data set has paid.
+
+    Parameters
+    ----------
+    budget : Budget
+        The total that was asked for; `reserve` refuses a plan that would pass it.
+    relation : {"replace", "add-remove"}
+        Neighbouring relation of the guarantee.
+    rehearsal : bool
+        True if the noise was seeded: whoever knows the seed can subtract it, so there is no guarantee.
+
+    Examples
+    --------
+    >>> ledger = Ledger(Budget.approximate(1.0, 1e-6), "replace")
+    >>> ledger.total(1e-6)
+    0.0
+    """
+
+    def __init__(self, budget: Budget, relation: Relation, *, rehearsal: bool = False) -> None:
+        self.budget = budget
+        self.relation: Relation = relation
+        self.rehearsal = rehearsal
+        self._entries: tuple[Entry, ...] = ()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All releases so far, oldest first."""
+        return self._entries
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Their costs."""
+        return tuple(entry.event for entry in self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+    def reserve(self, plan: Plan) -> None:
+        """Refuse a plan that would pass the budget, before any record is read."""
+        if not self.budget.allows(self.events + plan.events):
+            raise BudgetError(
+                f"the plan would pass the budget {self.budget.describe()}; "
+                "raise the budget or start from an unspent ledger."
+            )
+
+    def record(self, entry: Entry) -> None:
+        """Append an entry. Called before the noise is drawn: a crash may overcount, never undercount."""
+        stamped = Entry(**{name: getattr(entry, name) for name in Entry.__slots__ if name != "at"}, at=_now())
+        self._entries = (*self._entries, stamped)
+
+    def total(self, delta: float | None = None) -> float:
+        """Epsilon spent by all releases together, at `delta` (the budget's own if None); inf if unguaranteed."""
+        if self.rehearsal and self._entries:
+            return float("inf")
+        return total_epsilon(self.events, self._delta(delta))
+
+    def spent(self, delta: float | None = None) -> float:
+        """Like `total`, but what the same releases cost with unseeded noise: what a rehearsal rehearses."""
+        return total_epsilon(self.events, self._delta(delta))
+
+    @property
+    def rho(self) -> float:
+        """zCDP cost of all releases together."""
+        return total_rho(self.events)
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee in one sentence, or why there is none."""
+        if self.rehearsal:
+            return "No privacy guarantee: the noise was seeded for rehearsal; fit again with random_state=None."
+        for event in self.events:
+            if isinstance(event, NoGuarantee):
+                return f"No privacy guarantee: {event.reason}"
+        return (
+            f"The {len(self)} releases of this run together are differentially private with "
+            f"{self.budget.describe()} with respect to {_RELATIONS[self.relation]}."
+        )
+
+    def _delta(self, delta: float | None) -> float:
+        chosen = self.budget.delta if delta is None else delta
+        if chosen is None:
+            raise BudgetError("delta must be given to turn a zCDP (rho) budget into an epsilon; for instance total(1e-6).")
+        return chosen
+
+    def __repr__(self) -> str:
+        return f"Ledger({len(self)} releases, budget {self.budget.describe()}, relation={self.relation!r})"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,60 @@
+"""Mechanisms: how an exact integer sum becomes a release."""
+
+import math
+
+import numpy as np
+
+from sfumato.privacy.events import Gaussian, Laplace, Selection
+from sfumato.privacy.noise import Noise, gumbel_argtop, rounded_gaussian, rounded_laplace
+from sfumato.release import Release
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, IntArray, Relation
+
+FINEST = 2.0**22
+"""Noise is drawn on a grid at least this much finer than its own scale, so that rounding the scale up to a whole
+number of units costs less than one part in four million."""
+
+
+def gaussian_std(query: BoundedSum, relation: Relation, event: Gaussian) -> FloatArray:
+    """Noise of a mu-GDP release of `query`, coordinate by coordinate, in grid units.
+
+    Coordinate j gets ``sensitivity / (mu w_j)``: then the sum over coordinates of ``(difference_j / std_j)^2`` is
+    ``mu^2 |difference|_w^2 / sensitivity^2 <= mu^2`` for every pair of neighbours, which is all that Gaussian
+    differential privacy asks of additive Gaussian noise.
+    """
+    return np.asarray(query.sensitivity(relation) / (event.mu * query.weights))
+
+
+def gaussian(exact: IntArray, query: BoundedSum, relation: Relation, event: Gaussian, noise: Noise) -> Release:
+    """The sum plus exact Gaussian noise, on a refined grid.
+
+    The grid is refined by a public power of two and the noise is ``rint(std Z)`` on it: as the sum is an integer
+    this equals rounding (sum + std Z), post-processing of the ideal Gaussian mechanism. No float of the sum is
+    ever added to a float of noise, so no low bits leak (Mironov 2012).
+    """
+    std, shift = _refine(gaussian_std(query, relation, event), exact.shape)
+    noisy = (exact << shift) + rounded_gaussian(noise, std, exact.shape)
+    worth = query.grid * 2.0**-shift
+    return Release(noisy * worth, std * worth)
+
+
+def laplace(exact: IntArray, query: BoundedSum, relation: Relation, event: Laplace, noise: Noise) -> Release:
+    """The sum plus exact Laplace noise of scale ``L1 sensitivity / epsilon`` on every coordinate: pure epsilon."""
+    scale, shift = _refine(np.array([query.l1_sensitivity(relation) / event.epsilon]), exact.shape)
+    noisy = (exact << shift) + rounded_laplace(noise, scale, exact.shape)
+    worth = query.grid * 2.0**-shift
+    return Release(noisy * worth, math.sqrt(2.0) * scale * worth)
+
+
+def top(scores: IntArray, query: BoundedSum, relation: Relation, event: Selection, noise: Noise) -> IntArray:
+    """Indices of the largest scores under Gumbel noise, best first: the exponential mechanism, picked one by one.
+
+    Adding Gumbel noise of scale ``2 peak / epsilon`` and taking the `picks` largest at once has the law of
+    `picks` exponential mechanisms in a row (Durfee and Rogers 2019), each epsilon-bounded-range.
+    """
+    return gumbel_argtop(noise, scores.ravel(), 2.0 * query.peak(relation) / event.epsilon, event.picks)
+
+
+def _refine(scale: FloatArray, shape: tuple[int, ...]) -> tuple[IntArray, int]:
+    shift = max(0, math.ceil(math.log2(FINEST / float(scale.min()))))
+    return np.broadcast_to(np.ceil(scale * 2.0**shift), shape).astype(np.int64), shift

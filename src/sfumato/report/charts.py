@@ -1,0 +1,238 @@
+"""The charts of the report, each a pure function from released values to one inline SVG string.
+
+All charts are drawn 440 units wide, so that their text keeps its size from a phone to a desk. Each mark
+carries the number it shows in `data-value`, to the last bit; what cannot be drawn (a negative count, a value
+that is not finite) is drawn as zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+
+from sfumato.report import svg
+from sfumato.report.document import Heatmap, LedgerRow, Loading, Spectrum, figure, figures, percent
+
+
+def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
+    """Draw the loadings of one direction (counted from 0) as bars, with whiskers of one standard error.
+
+    All directions share one scale, so that charts side by side compare. Bars within two errors of zero are
+    pale.
+
+    Examples
+    --------
+    >>> chart = loading_chart([Loading("age", (0.8,), (0.1,))], 0)
+    >>> 'data-value="0.8"' in chart and 'data-error="0.1"' in chart
+    True
+    """
+    limit = _loading_limit(loadings)
+    step = 22.0 if len(loadings) <= 60 else 16.0
+    bottom = step * len(loadings) + 6
+    columns = [figures(column) for column in zip(*(loading.values for loading in loadings), strict=True)]
+    texts = columns[direction] if loadings else ()
+    x = svg.scale(-limit, limit, 134.0, svg.WIDTH - 8 - max(map(svg.room, columns), default=0.0))
+    rows = [
+        _loading_row(loading, direction, text, (step * (row + 0.5) + 4, step), limit, x)
+        for row, (loading, text) in enumerate(zip(loadings, texts, strict=True))
+    ]
+    zero = svg.line(x(0), 2, x(0), bottom, svg.MUTED)
+    title = f"Direction {direction + 1}: loadings"
+    desc = f"{len(loadings)} features. Bars are weights, whiskers one standard error of the privacy noise."
+    marks = [svg.axis_below(-limit, limit, x, 2, bottom), *rows, zero]
+    return svg.frame(f"loading-{direction + 1}", bottom + 22, title, desc, marks)
+
+
+def spectrum_chart(spectrum: Spectrum) -> str:
+    """Draw the singular values as columns, the chosen ones in colour, with the noise edge as a dashed line.
+
+    Examples
+    --------
+    >>> spectrum_chart(Spectrum((0.9, 0.1), edge=0.2, chosen=1, why="")).count('class="chosen"')
+    1
+    """
+    high = max([0.0, *map(svg.tame, (spectrum.edge, *spectrum.values))]) or 1.0
+    left, right, top, bottom = 12 + svg.room(label for _, label in svg.ticks(0, high)), 356.0, 20.0, 200.0
+    y = svg.scale(0, high, bottom, top)
+    columns = _columns(spectrum, left, right, bottom, y)
+    marks = [
+        svg.axis_beside(0, high, y, left, right),
+        *columns,
+        svg.line(left, bottom, right, bottom, svg.MUTED),
+        _noise_edge(spectrum.edge, left, right, y),
+        *_column_labels(spectrum, left, right, bottom, y),
+        svg.text("singular value, in order", (left + right) / 2, bottom + 38, "middle", svg.MUTED),
+    ]
+    desc = f"{len(columns)} values, {spectrum.chosen} chosen; the noise edge is {figure(spectrum.edge)}."
+    return svg.frame("spectrum", bottom + 46, "Singular values against the noise edge", desc, marks)
+
+
+def heatmap_chart(heatmap: Heatmap) -> str:
+    """Draw noisy counts as coloured cells at their true edges, with axes and a colour key.
+
+    Examples
+    --------
+    >>> heatmap_chart(Heatmap((0, 1), (0, 1), ((-2.5,),), 3.0, "x", "y")).count('data-value="-2.5"')
+    1
+    """
+    x_span, y_span = (heatmap.x_edges[0], heatmap.x_edges[-1]), (heatmap.y_edges[0], heatmap.y_edges[-1])
+    peak = max([0.0, *(svg.tame(count) for row in heatmap.counts for count in row)])
+    left, top, bottom = 36 + svg.room(label for _, label in svg.ticks(*y_span)), 8.0, 288.0
+    right = svg.WIDTH - 32 - svg.room(label for _, label in svg.ticks(0, peak))
+    x, y = svg.scale(*x_span, left, right), svg.scale(*y_span, bottom, top)
+    cells = [
+        _cell((x(a), x(b)), (y(c), y(d)), count, peak)
+        for (a, b), row in zip(pairwise(heatmap.x_edges), heatmap.counts, strict=True)
+        for (c, d), count in zip(pairwise(heatmap.y_edges), row, strict=True)
+    ]
+    marks = [
+        svg.axis_below(*x_span, x, bottom, bottom),
+        svg.axis_beside(*y_span, y, left, left),
+        svg.tag("g", "".join(cells), class_="cells", shape_rendering="crispEdges"),
+        svg.text(svg.shorten(heatmap.x_label, 300), (left + right) / 2, bottom + 40, "middle"),
+        svg.text(
+            svg.shorten(heatmap.y_label, 276), 0, 0, "middle", transform="translate(12 148) rotate(-90)"
+        ),
+        _colour_key(peak, right + 16, bottom, top),
+    ]
+    desc = f"{len(cells)} cells, each with noise of standard deviation {figure(heatmap.noise_std)}."
+    return svg.frame("heatmap", bottom + 48, f"{heatmap.y_label} against {heatmap.x_label}", desc, marks)
+
+
+def ledger_chart(rows: Sequence[LedgerRow]) -> str:
+    """Draw the shares of the budget as one stacked bar; it has no letters in it, so the page may stretch it.
+
+    Examples
+    --------
+    >>> row = LedgerRow("slices", "slice sums", "gaussian", 1.0, 2.0, None, 0.5)
+    >>> ledger_chart([row, row]).count('data-value="0.5"')
+    2
+    """
+    shares = [max(svg.tame(row.share), 0.0) for row in rows]
+    x = svg.scale(0, max(1.0, sum(shares)), 0, svg.WIDTH)
+    marks = [svg.tag("rect", width=svg.WIDTH, height=12.0, style=f"fill:{svg.RULE}")]
+    for item, (start, end) in enumerate(pairwise(accumulate(shares, initial=0.0))):
+        title = svg.tag("title", svg.escape(f"{rows[item].purpose}: {percent(rows[item].share)}"))
+        style = f"fill:{svg.shade(item, len(rows))}"
+        value = svg.exact(rows[item].share)
+        width = x(end) - x(start)
+        marks.append(
+            svg.tag("rect", title, x=x(start), width=width, height=12.0, style=style, data_value=value)
+        )
+    desc = f"{len(rows)} releases, in the order of the table."
+    return svg.frame("shares", 12, "Shares of the budget", desc, marks, preserveAspectRatio="none")
+
+
+def _loading_limit(loadings: Iterable[Loading]) -> float:
+    """Find the end of the axis: bars and whiskers fit, but no whisker shrinks the bars below a third."""
+    pairs = [
+        (abs(svg.tame(value)), abs(svg.tame(error)))
+        for loading in loadings
+        for value, error in zip(loading.values, loading.errors, strict=True)
+    ]
+    bars = max((value for value, _ in pairs), default=0.0)
+    reach = max((value + error for value, error in pairs), default=0.0)
+    return (min(reach, 3 * bars) if bars else reach) or 1.0
+
+
+def _loading_row(
+    loading: Loading, direction: int, text: str, band: tuple[float, float], limit: float, x: svg.Scale
+) -> str:
+    y, step = band
+    value, error = svg.tame(loading.values[direction]), abs(svg.tame(loading.errors[direction]))
+    clear = abs(value) > 2 * error and math.isfinite(loading.errors[direction])
+    bar = svg.tag(
+        "rect",
+        x=min(x(0), x(value)),
+        y=y - step * 0.28,
+        width=abs(x(value) - x(0)),
+        height=step * 0.56,
+        style=f"fill:{svg.BAR}" + ("" if clear else ";fill-opacity:0.35"),
+        data_value=svg.exact(loading.values[direction]),
+        data_error=svg.exact(loading.errors[direction]),
+    )
+    marks = [
+        svg.tag("title", svg.escape(f"{loading.feature}: {text} ± {figure(loading.errors[direction])}")),
+        svg.text(svg.shorten(loading.feature, 124), 126, y + 4, "end"),
+        bar,
+        _whisker(loading.values[direction], error, y, limit, x),
+        svg.text(text, svg.WIDTH, y + 4, "end", svg.INK if clear else svg.MUTED),
+    ]
+    return svg.tag("g", "".join(marks), class_="loading", data_feature=loading.feature)
+
+
+def _whisker(value: float, error: float, y: float, limit: float, x: svg.Scale) -> str:
+    """Draw value ± error; an end that leaves the axis gets no cap."""
+    if error == 0 or not math.isfinite(value):
+        return ""
+    ends = (value - error, value + error)
+    caps = [svg.line(x(end), y - 3, x(end), y + 3, svg.INK) for end in ends if abs(end) <= limit]
+    return svg.line(x(ends[0]), y, x(ends[1]), y, svg.INK) + "".join(caps)
+
+
+def _columns(spectrum: Spectrum, left: float, right: float, bottom: float, y: svg.Scale) -> list[str]:
+    pitch = (right - left) / max(len(spectrum.values), 1)
+    width = min(0.72 * pitch, 48.0)
+    return [
+        svg.tag(
+            "rect",
+            x=left + pitch * (i + 0.5) - width / 2,
+            y=y(value),
+            width=width,
+            height=bottom - y(value),
+            class_="chosen" if i < spectrum.chosen else "rest",
+            style=f"fill:{svg.BAR if i < spectrum.chosen else svg.PLAIN}",
+            data_value=svg.exact(value),
+        )
+        for i, value in enumerate(spectrum.values)
+    ]
+
+
+def _column_labels(spectrum: Spectrum, left: float, right: float, bottom: float, y: svg.Scale) -> list[str]:
+    """Number the columns (not all, if they are many), and write their values above them if there is room."""
+    count, texts = len(spectrum.values), figures(spectrum.values)
+    pitch = (right - left) / max(count, 1)
+    middles = [left + pitch * (i + 0.5) for i in range(count)]
+    numbered = range(0, count, math.ceil(count / 15) or 1)
+    below = [svg.text(str(i + 1), middles[i], bottom + 17, "middle", svg.MUTED) for i in numbered]
+    if svg.room(texts) > pitch:
+        return below
+    marks = zip(texts, middles, spectrum.values, strict=True)
+    return below + [svg.text(text, x, y(value) - 5, "middle") for text, x, value in marks]
+
+
+def _noise_edge(edge: float, left: float, right: float, y: svg.Scale) -> str:
+    if not math.isfinite(edge):
+        return ""
+    at, x = y(edge), right + 10
+    dash = svg.line(
+        left, at, right + 6, at, svg.INK, stroke_dasharray="5 4", class_="edge", data_value=svg.exact(edge)
+    )
+    return dash + svg.text("noise edge", x, at - 1) + svg.text(figure(edge), x, at + 14)
+
+
+def _cell(x: tuple[float, float], y: tuple[float, float], count: float, peak: float) -> str:
+    top = len(svg.RAMP) - 1
+    step = min(int((top + 1) * (max(svg.tame(count), 0.0) / (peak or 1.0))), top)
+    return svg.tag(
+        "rect",
+        svg.tag("title", figure(count)),
+        x=x[0],
+        y=y[1],
+        width=x[1] - x[0],
+        height=y[0] - y[1],
+        style=f"fill:{svg.level(step)}",
+        data_value=svg.exact(count),
+    )
+
+
+def _colour_key(peak: float, x: float, bottom: float, top: float) -> str:
+    size = (bottom - top) / len(svg.RAMP)
+    steps = [
+        svg.tag("rect", x=x, y=bottom - size * (i + 1), width=10.0, height=size, style=f"fill:{svg.level(i)}")
+        for i in range(len(svg.RAMP))
+    ]
+    y = svg.scale(0, peak, bottom, top)
+    labels = [svg.text(label, x + 16, y(at) + 4, "start", svg.MUTED) for at, label in svg.ticks(0, peak)]
+    return svg.tag("g", "".join(steps), shape_rendering="crispEdges") + "".join(labels)

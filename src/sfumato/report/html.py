@@ -1,0 +1,88 @@
+"""The report as one HTML page: a value in, a string out.
+
+The page loads nothing: no script, font, image or style sheet from elsewhere, and a content policy in its head
+forbids the browser to try. Whatever comes from the data set (feature names, labels) is escaped.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from sfumato.report import charts, svg
+from sfumato.report.document import Document, figure, figures, percent
+
+
+def render(document: Document) -> str:
+    """Write a document as a self-contained HTML page.
+
+    Parameters
+    ----------
+    document : Document
+        Released values only; see `sfumato.report.document`.
+
+    Returns
+    -------
+    str
+        The whole page. Writing it to a file is left to the caller.
+
+    Examples
+    --------
+    >>> from sfumato.report import Document, Loading, Spectrum
+    >>> spectrum = Spectrum((0.9,), edge=0.1, chosen=1, why="One value lies above the noise edge.")
+    >>> page = render(Document("SIR", "It is private.", "", (), (Loading("age", (1.0,), (0.1,)),),
+    ...                        spectrum, None, (), "", (), "", rehearsal=False))
+    >>> page.startswith("<!DOCTYPE html>")
+    True
+    """
+    return svg.printable(
+        _template().render(
+            document=document,
+            loading_charts=[
+                Markup(charts.loading_chart(document.loadings, k)) for k in range(document.n_directions)
+            ],
+            loading_table=_loading_table(document),
+            spectrum_chart=Markup(charts.spectrum_chart(document.spectrum)),
+            heatmap_chart=Markup(charts.heatmap_chart(document.heatmap)) if document.heatmap else None,
+            ledger_chart=Markup(charts.ledger_chart(document.ledger)),
+            ramp=svg.RAMP,
+        )
+    )
+
+
+@cache
+def _template() -> Template:
+    """Load the template once, from the package."""
+    environment = Environment(
+        loader=PackageLoader("sfumato.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    helpers = (figure, figures, percent, svg.shade, svg.exact)
+    environment.globals |= {helper.__name__: helper for helper in helpers}
+    return environment.get_template("report.html.jinja")
+
+
+def _loading_table(document: Document) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
+    """One row per feature; per direction the value and its error, as written and exact."""
+    columns = [
+        (
+            figures(row.values[k] for row in document.loadings),
+            figures((row.errors[k] for row in document.loadings), 2),
+        )
+        for k in range(document.n_directions)
+    ]
+    return [
+        (
+            row.feature,
+            [
+                (values[i], errors[i], svg.exact(row.values[k]), svg.exact(row.errors[k]))
+                for k, (values, errors) in enumerate(columns)
+            ],
+        )
+        for i, row in enumerate(document.loadings)
+    ]

@@ -1,0 +1,48 @@
+"""The central setting: one curator holds all records, in memory or in files read chunk by chunk."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import add
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from sfumato.sources import Source
+from sfumato.sums import BoundedSum
+from sfumato.typing import IntArray
+
+
+class Central:
+    """Adds a query over the chunks of a source, on all cores.
+
+    Chunks are summed by threads with one BLAS thread each (numpy and pyarrow release the interpreter lock; two
+    multi-threaded BLAS calls at once would fight). Integer sums do not depend on the order, so neither the
+    number of threads nor the size of the chunks changes the answer by a bit. Memory is bounded by a chunk per
+    thread.
+    """
+
+    def __init__(self, source: Source, *, threads: int | None = None) -> None:
+        self._source = source
+        self._threads = threads or min(os.process_cpu_count() if hasattr(os, "process_cpu_count") else _cores(), 16)
+
+    def sum(self, query: BoundedSum) -> IntArray:
+        """The exact sum of the query over all records."""
+        parts = self._source.parts()
+        lanes = [parts[i :: self._threads] for i in range(min(self._threads, max(len(parts), 1)))]
+        with threadpool_limits(limits=1, user_api="blas"):
+            if len(lanes) == 1:
+                return self._lane(query, lanes[0])
+            with ThreadPoolExecutor(len(lanes)) as pool:
+                return reduce(add, pool.map(lambda lane: self._lane(query, lane), lanes))
+
+    def _lane(self, query: BoundedSum, parts: list[int]) -> IntArray:
+        total = np.zeros(query.shape, dtype=np.int64)
+        for part in parts:
+            for records in self._source.read(part):
+                total += query.of(records)
+        return total
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

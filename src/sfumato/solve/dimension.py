@@ -1,0 +1,41 @@
+"""How many directions: singular values against the edge of noise whose level is known."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.typing import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The number of directions, with the evidence: singular values and the edge they had to pass."""
+
+    n_directions: int
+    singular_values: FloatArray
+    edge: float
+    given: bool
+
+    @property
+    def why(self) -> str:
+        """One sentence."""
+        if self.given:
+            return f"{self.n_directions} directions were asked for."
+        above = int((self.singular_values > self.edge).sum())
+        if above == 0:
+            return "No singular value stands out of the noise; one direction is kept."
+        return f"{above} singular value{'s stand' if above > 1 else ' stands'} out of the noise edge."
+
+
+def choose(coefficients: FloatArray, noise_std: float, n: float, n_directions: int | None) -> Choice:
+    """Count singular values of noisy coefficients (p, q) above the edge of noise, at least one.
+
+    A p x q matrix of independent noise of standard deviation s has largest singular value about
+    ``s (sqrt(p) + sqrt(q))``; s adds the known privacy noise and the sampling noise, at most ``0.6 / sqrt(n)``.
+    """
+    p, q = coefficients.shape
+    values = np.linalg.svd(coefficients, compute_uv=False)
+    edge = 1.1 * (noise_std + 0.6 / np.sqrt(n)) * (np.sqrt(p) + np.sqrt(q))
+    found = max(1, int((values > edge).sum()))
+    k = found if n_directions is None else min(n_directions, len(values))
+    return Choice(k, values, float(edge), n_directions is not None)

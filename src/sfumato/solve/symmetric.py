@@ -1,0 +1,35 @@
+"""Repair of noisy symmetric matrices, with a noise level that is known."""
+
+import numpy as np
+
+from sfumato.typing import FloatArray
+
+
+def noise_edge(noise_std: float, size: int) -> float:
+    """Largest eigenvalue of pure symmetric noise: diagonal std `noise_std`, off-diagonal ``noise_std / sqrt(2)``.
+
+    Wigner's semicircle of variance ``noise_std^2 / 2`` per entry ends at ``2 sqrt(size) noise_std / sqrt(2)``.
+    """
+    return noise_std * float(np.sqrt(2.0 * size))
+
+
+def inverse_root(matrix: FloatArray, floor: float) -> FloatArray:
+    """``matrix^(-1/2)`` with eigenvalues raised to `floor` first.
+
+    >>> inverse_root(np.diag([4.0, -1.0]), 1.0).diagonal()
+    array([0.5, 1. ])
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T
+
+
+def upper_to_full(upper: FloatArray, size: int) -> FloatArray:
+    """Full symmetric matrix from its upper triangle, row by row.
+
+    >>> upper_to_full(np.array([1.0, 2.0, 3.0]), 2)
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    matrix = np.zeros((size, size))
+    matrix[np.triu_indices(size)] = upper
+    return matrix + np.triu(matrix, 1).T

@@ -1,0 +1,250 @@
+"""Sources: the only readers of tables and files; they yield records in chunks and can be read many times."""
+
+import glob as globbing
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+from sfumato.records import HASH_BUCKETS, Records, Response
+from sfumato.typing import FloatArray, IntArray
+
+MISSING = "x or y has missing or infinite values; drop or impute them first."
+CHUNK_VALUES = 2**17
+"""Numbers per chunk, 1 MiB: the temporaries of a query stay in the processor's cache."""
+
+
+def chunk_rows(n_features: int) -> int:
+    """Rows of a chunk; at most 2**15, so that sums of 30-bit products stay exact in float64."""
+    return min(2**15, max(2**9, CHUNK_VALUES // max(n_features, 1)))
+
+
+class Source(ABC):
+    """Records that can be read as often as needed, part by part."""
+
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    response: Response
+
+    @abstractmethod
+    def parts(self) -> list[int]:
+        """Numbers of the parts; parts may be read at the same time by several threads."""
+
+    @abstractmethod
+    def read(self, part: int) -> Iterator[Records]:
+        """The records of a part, in chunks."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Number of records. Private under the add-remove relation: for the curator's own eyes."""
+
+    def check(self) -> None:
+        """Refuse values outside the declared domain, before anything is spent."""
+        for part in self.parts():
+            for records in self.read(part):
+                if not records.is_finite():
+                    raise InputError(MISSING)
+
+
+class ArraySource(Source):
+    """Records in memory."""
+
+    def __init__(
+        self, x: FloatArray, y: FloatArray | IntArray, response: Response, names: tuple[str, ...] | None = None
+    ) -> None:
+        self._x, self._y = x, y
+        self.response = response
+        self.n_features = x.shape[1]
+        self.feature_names = names
+        self._rows = chunk_rows(self.n_features)
+
+    def parts(self) -> list[int]:
+        return list(range(0, len(self._x), self._rows))
+
+    def read(self, part: int) -> Iterator[Records]:
+        rows = slice(part, part + self._rows)
+        yield Records(self._x[rows], self._y[rows])
+
+    def count(self) -> int:
+        return len(self._x)
+
+
+class ParquetSource(Source):
+    """Parquet files, read by row group; memory is bounded by a few chunks per thread.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files with the same columns.
+    response : str
+        Name of the response column.
+    features : sequence of str, optional
+        Feature columns; all others but the response by default.
+    classes : sequence, optional
+        Public list of the categories of the response; see `scan`.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        response: str,
+        features: Sequence[str] | None = None,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        import pyarrow as pa
+
+        self._paths = tuple(paths)
+        schema = self._open(0).schema_arrow
+        _known(response, schema.names, "response")
+        self._names = list(features) if features is not None else [c for c in schema.names if c != response]
+        for name in self._names:
+            _known(name, schema.names, "features")
+            kind = schema.field(name).type
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+                raise InputError(f"features: column {name!r} is not numeric; encode it or leave it out.")
+        if not self._names:
+            raise InputError("features: no feature column is left; name at least one.")
+        self._response = response
+        self._classes = None if classes is None else tuple(classes)
+        kind = schema.field(response).type
+        numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+        self.response = declared_response(numeric, self._classes)
+        self.n_features = len(self._names)
+        self.feature_names = tuple(self._names)
+        self._groups = [(i, g) for i in range(len(self._paths)) for g in range(self._open(i).metadata.num_row_groups)]
+
+    def parts(self) -> list[int]:
+        return list(range(len(self._groups)))
+
+    def read(self, part: int) -> Iterator[Records]:
+        path, group = self._groups[part]
+        columns = [*self._names, self._response]
+        for batch in self._open(path).iter_batches(
+            batch_size=chunk_rows(self.n_features), row_groups=[group], columns=columns, use_threads=False
+        ):
+            if any(column.null_count for column in batch.columns):
+                raise InputError(MISSING)
+            x = np.empty((batch.num_rows, self.n_features))
+            for j, name in enumerate(self._names):
+                x[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
+            raw = batch.column(self._response).to_numpy(zero_copy_only=False)
+            yield Records(x, encode_response(raw, self.response, self._classes))
+
+    def count(self) -> int:
+        return sum(self._open(i).metadata.num_rows for i in range(len(self._paths)))
+
+    def _open(self, index: int) -> Any:
+        import pyarrow.parquet as pq
+
+        try:
+            return pq.ParquetFile(self._paths[index])
+        except (OSError, ValueError) as error:
+            raise InputError(f"path: {self._paths[index]} is not a readable Parquet file.") from error
+
+
+def scan(
+    source: Any,
+    *,
+    response: str,
+    features: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+) -> Source:
+    """Records in Parquet files or an Arrow table, read chunk by chunk.
+
+    Parameters
+    ----------
+    source : str, Path, sequence of paths, or pyarrow.Table
+        A file, a glob pattern such as ``"data/*.parquet"``, several files, or a table.
+    response : str
+        Name of the response column.
+    features : sequence of str, optional
+        Feature columns; by default all other columns.
+    classes : sequence, optional
+        Public list of the categories of the response. Without it a text response is sorted into hash buckets
+        and the buckets in use are found privately.
+
+    Returns
+    -------
+    Source
+        To be given to ``fit``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.parquet"
+    >>> pq.write_table(pa.table({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0.5, 0.7]}), path)
+    >>> scan(path, response="y").feature_names
+    ('a', 'b')
+    """
+    if type(source).__module__.startswith("pyarrow"):
+        return _from_table(source, response, features, classes)
+    paths = _paths(source)
+    return ParquetSource(paths, response, features, classes)
+
+
+def _from_table(table: Any, response: str, features: Sequence[str] | None, classes: Sequence[Any] | None) -> Source:
+    names = list(table.column_names)
+    _known(response, names, "response")
+    chosen = list(features) if features is not None else [c for c in names if c != response]
+    for name in chosen:
+        _known(name, names, "features")
+    from sfumato.tables import features_to_array, response_to_array
+
+    x, _ = features_to_array(table.select(chosen))
+    y, kind = response_to_array(table.column(response).to_numpy(), classes)
+    return ArraySource(x, y, kind, tuple(chosen))
+
+
+def _paths(source: Any) -> list[Path]:
+    if isinstance(source, (str, Path)):
+        found = sorted(globbing.glob(str(source)))
+        if not found:
+            raise InputError(f"path: no file matches {str(source)!r}; check the name or the pattern.")
+        return [Path(name) for name in found]
+    try:
+        paths = [Path(item) for item in source]
+    except TypeError:
+        raise InputError("path: give a path, a glob pattern, a list of paths or a pyarrow.Table.") from None
+    missing = [path for path in paths if not path.exists()]
+    if missing or not paths:
+        raise InputError(f"path: {missing[0] if missing else 'an empty list'} does not name a file; check the name.")
+    return paths
+
+
+def _known(name: str, names: Sequence[str], parameter: str) -> None:
+    if name not in names:
+        import difflib
+
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose among {', '.join(map(repr, names[:8]))}."
+        raise InputError(f"{parameter}: there is no column {name!r}; {hint}")
+
+
+def declared_response(numeric: bool, classes: Sequence[Any] | None) -> Response:
+    """What is public about a response of this type with these declared classes."""
+    if classes is not None:
+        return Response(categories=len(classes) + 1)
+    return Response() if numeric else Response(categories=HASH_BUCKETS, hashed=True)
+
+
+def encode_response(raw: NDArray[Any], response: Response, classes: Sequence[Any] | None) -> FloatArray | IntArray:
+    """Numbers as float64, declared classes as their position (others share the last code), names as buckets."""
+    if response.categories is None:
+        return np.asarray(raw, dtype=np.float64)
+    values, inverse = np.unique(np.asarray(raw).astype(str), return_inverse=True)
+    if classes is None:
+        codes = [bucket(str(value)) for value in values]
+    else:
+        position = {str(np.asarray(name).astype(str)): i for i, name in enumerate(classes)}
+        codes = [position.get(str(value), len(classes)) for value in values]
+    return np.asarray(codes, dtype=np.int64)[inverse]
+
+
+def bucket(name: str) -> int:
+    """Public hash bucket of a category name, the same on every machine."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % HASH_BUCKETS

@@ -1,0 +1,201 @@
+"""Histograms: each record adds one count to one bin (or one per feature).
+
+The common proof: a record's contribution is a 0/1 vector with exactly `m` ones (m = 1, or p for one histogram
+per feature), so its length is sqrt(m), and two records differ in at most 2m places by 1, so the diameter is
+sqrt(2 m). Both are attained.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.records import Records
+from sfumato.sums import BoundedSum, squared_norms
+from sfumato.typing import FloatArray, IntArray, Relation
+
+OCTAVES = 40
+"""Numbers are told apart between 2**-40 and 2**40 in absolute value; beyond, they share the end bins."""
+OCTAVE_BINS = 4 * OCTAVES + 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Half-open bins of the real line, ``[edge_i, edge_i+1)``, with open ends: ``len(edges) + 1`` of them.
+
+    Without edges (`categories` given) y already is a category code and is its own bin.
+    """
+
+    edges: FloatArray
+    categories: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of bins."""
+        return len(self.edges) + 1 if self.categories is None else self.categories
+
+    def index(self, y: FloatArray | IntArray) -> IntArray:
+        """Bin of each value; comparisons only, so exact."""
+        if self.categories is not None:
+            return np.asarray(y, dtype=np.int64)
+        return np.searchsorted(self.edges, y, side="right")
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHistogram(BoundedSum):
+    """Counts of y in public (or already released) bins: one 1 per record, norm 1, diameter sqrt(2)."""
+
+    bins: Bins
+
+    @property
+    def norm(self) -> float:
+        return 1.0
+
+    @property
+    def diameter(self) -> float:
+        return float(np.sqrt(2.0))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.bins.count,)
+
+    @property
+    def describe(self) -> str:
+        return f"histogram of the response, {self.bins.count} bins"
+
+    def l1_sensitivity(self, relation: Relation) -> float:
+        return 2.0 if relation == "replace" else 1.0
+
+    def peak(self, relation: Relation) -> float:
+        return 1.0
+
+    def of(self, records: Records) -> IntArray:
+        return np.bincount(self.bins.index(records.y), minlength=self.bins.count)
+
+
+@dataclass(frozen=True, slots=True)
+class NormHistogram(BoundedSum):
+    """Counts of the length of a record, on the grid, in bins that grow by 2**(1/4): norm 1, diameter sqrt(2).
+
+    Lengths are squared lengths of integers, exact; the bin edges are fixed numbers relative to ``sqrt(p)`` half
+    widths, the longest a record can be.
+    """
+
+    source: Grid
+
+    BINS = 64
+
+    @property
+    def radii(self) -> FloatArray:
+        """Upper edge of each bin, in half widths."""
+        longest = np.sqrt(self.source.n_features)
+        return np.asarray(longest * 2.0 ** (np.arange(1 - self.BINS, 1) / 4.0))
+
+    @property
+    def norm(self) -> float:
+        return 1.0
+
+    @property
+    def diameter(self) -> float:
+        return float(np.sqrt(2.0))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.BINS,)
+
+    @property
+    def describe(self) -> str:
+        return f"histogram of the record lengths, {self.BINS} bins"
+
+    def of(self, records: Records) -> IntArray:
+        edges = (self.radii[:-1] * 2.0**self.source.bits) ** 2
+        index = np.searchsorted(edges, squared_norms(self.source.integers(records.x)))
+        return np.bincount(index, minlength=self.BINS)
+
+
+@dataclass(frozen=True, slots=True)
+class OctaveHistograms(BoundedSum):
+    """One histogram per feature over signed octaves ``+-[2**(k-1), 2**k)``: norm sqrt(p), diameter sqrt(2 p)."""
+
+    n_features: int
+
+    @property
+    def norm(self) -> float:
+        return float(np.sqrt(self.n_features))
+
+    @property
+    def diameter(self) -> float:
+        return float(np.sqrt(2.0 * self.n_features))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.n_features, OCTAVE_BINS)
+
+    @property
+    def describe(self) -> str:
+        return f"histogram of the order of magnitude of each feature, {OCTAVE_BINS} bins"
+
+    def of(self, records: Records) -> IntArray:
+        return _counts(octave(records.x), OCTAVE_BINS)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearHistograms(BoundedSum):
+    """One histogram per feature with `bins` equal bins on ``[lower, upper)`` and two open ends.
+
+    Norm sqrt(p), diameter sqrt(2 p). The spans come from earlier releases.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    bins: int
+
+    @property
+    def norm(self) -> float:
+        return float(np.sqrt(len(self.lower)))
+
+    @property
+    def diameter(self) -> float:
+        return float(np.sqrt(2.0 * len(self.lower)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.lower), self.bins + 2)
+
+    @property
+    def describe(self) -> str:
+        return f"histogram of each feature on its released span, {self.bins} bins"
+
+    def of(self, records: Records) -> IntArray:
+        with np.errstate(over="ignore"):
+            position = records.x - self.lower
+            position *= self.bins / (self.upper - self.lower)
+        np.clip(np.floor(position, out=position), -1, self.bins, out=position)
+        return _counts(position.astype(np.int64) + 1, self.bins + 2)
+
+
+def octave(values: FloatArray) -> IntArray:
+    """Signed order of magnitude of each number, as a bin 0 .. OCTAVE_BINS - 1 (the middle one holds zero).
+
+    ``frexp`` reads the exponent out of the float's bits, so the bin is an exact function of the number.
+
+    >>> octave(np.array([0.0, 1.0, 1.5, -2.0])) - 81
+    array([ 0, 41, 41, -42])
+    """
+    exponent = np.frexp(values)[1].astype(np.int64)
+    np.clip(exponent, -OCTAVES, OCTAVES + 1, out=exponent)
+    exponent += OCTAVES
+    return np.where(values < 0, -exponent, exponent) * (values != 0) + 2 * OCTAVES + 1
+
+
+def octave_edges() -> FloatArray:
+    """Edges between the bins of `octave` (a negative power of two itself falls one bin lower there)."""
+    powers = 2.0 ** np.arange(-OCTAVES, OCTAVES + 1)
+    return np.concatenate([-powers[::-1], powers])
+
+
+def _counts(index: IntArray, bins: int) -> IntArray:
+    """Histogram of each column of a table of bin numbers."""
+    features = index.shape[1]
+    index = index + np.arange(features) * bins
+    return np.bincount(index.ravel(), minlength=features * bins).reshape(features, bins)

@@ -1,0 +1,118 @@
+"""BoundedSum: the only kind of question that is ever put to records."""
+
+from abc import ABC, abstractmethod
+from typing import assert_never
+
+import numpy as np
+
+from sfumato.records import Records
+from sfumato.typing import FloatArray, IntArray, Relation
+
+
+class BoundedSum(ABC):
+    """A sum over records in which no single record can weigh more than a stated bound.
+
+    Every record contributes a vector of integers (a point on a public grid) that is an exact function of that
+    record and of earlier releases alone. Integers add exactly in any order, so chunks, threads and sites give
+    the same sum bit for bit, and the bounds below hold to the last bit rather than up to rounding.
+
+    Lengths are measured as ``|v|_w = sqrt(sum_j (w_j v_j)^2)`` with the public `weights` w: coordinate j is
+    released with noise of standard deviation proportional to ``1 / w_j``, so ``sensitivity / mu`` in this norm
+    is exactly what a mu-GDP Gaussian release needs.
+
+    A subclass states and proves two bounds in its docstring:
+
+    ``norm``
+        the largest ``|v(record)|_w``: how far *adding or removing* one record can move the sum;
+    ``diameter``
+        the largest ``|v(a) - v(b)|_w``: how far *replacing* one record can move it.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def norm(self) -> float:
+        """Bound on one record's weighted length (add or remove one record)."""
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """Bound on the weighted distance between two records' contributions (replace one record)."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the sum."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """Public weights w, broadcastable to `shape`."""
+        return np.ones(1)
+
+    @property
+    def grid(self) -> FloatArray:
+        """What one grid unit is worth, broadcastable to `shape`."""
+        return np.ones(1)
+
+    @property
+    def describe(self) -> str:
+        """One line for the ledger; public values only."""
+        return type(self).__name__
+
+    @abstractmethod
+    def of(self, records: Records) -> IntArray:
+        """Sum of the contributions of a chunk of records, exact."""
+
+    def sensitivity(self, relation: Relation) -> float:
+        """How far the sum can move (weighted L2) between neighbouring data sets."""
+        match relation:
+            case "replace":
+                return self.diameter
+            case "add-remove":
+                return self.norm
+        assert_never(relation)
+
+    def l1_sensitivity(self, relation: Relation) -> float:
+        """How far the sum can move in L1, for Laplace noise; stated by the sums that allow it."""
+        raise NotImplementedError(f"{type(self).__name__} is released with Gaussian noise only.")
+
+    def peak(self, relation: Relation) -> float:
+        """How far any one coordinate can move, for selection; never more than the whole sum."""
+        return self.sensitivity(relation) / float(self.weights.min())
+
+
+def as_integers(exact: FloatArray) -> IntArray:
+    """Integer-valued float64 sums as int64.
+
+    BLAS and numpy add integers exactly in float64 while every partial sum stays below 2**53; the statistics
+    keep to that by bounding their entries and the rows of a chunk.
+    """
+    return exact.astype(np.int64)
+
+
+def shrink_into_ball(vectors: FloatArray, squared_norms: FloatArray, radius: float) -> FloatArray:
+    """Integer rows scaled radially and truncated so that none is longer than `radius`.
+
+    Rows inside the ball are returned unchanged, to the bit. For the others the factor is taken 2**-40 too
+    small, far more than the few roundings (2**-52 each) of the square root, the quotient and the product, and
+    truncation toward zero only shortens. So the bound holds for the integers themselves.
+    """
+    factor = np.sqrt(squared_norms)
+    np.maximum(factor, radius, out=factor)
+    np.divide(radius, factor, out=factor)
+    factor[factor < 1.0] *= 1.0 - 2.0**-40
+    scaled: FloatArray = vectors * factor[:, None]
+    return np.trunc(scaled, out=scaled)
+
+
+def round_within(values: FloatArray, columns: int) -> FloatArray:
+    """Round to integers in place, cut so that a row's squared length stays exact (below 2**53)."""
+    largest = 2.0 ** ((52 - columns.bit_length()) // 2)
+    np.rint(values, out=values)
+    return np.clip(values, -largest, largest, out=values)
+
+
+def squared_norms(vectors: FloatArray) -> FloatArray:
+    """Row-wise squared lengths; exact for integer rows while they stay below 2**53."""
+    return np.einsum("ij,ij->i", vectors, vectors)
