@@ -48,9 +48,7 @@ def wine(raw: Path) -> pa.Table:
         features = [table[name].cast(pa.float64()) for name in table.column_names[:-1]]
         red = pa.array(np.full(table.num_rows, colour == "red"))
         names = [name.replace(" ", "_") for name in table.column_names[:-1]]
-        tables.append(
-            pa.table([*features, red, table["quality"].cast(pa.int8())], [*names, "red", "quality"])
-        )
+        tables.append(pa.table([*features, red, table["quality"].cast(pa.int8())], [*names, "red", "quality"]))
     return pa.concat_tables(tables)
 
 

@@ -16,10 +16,7 @@ LOADERS = {
     "wine": datasets.load_wine,
 }
 NUMERIC = [
-    (name, column)
-    for name in datasets.names()
-    for column in datasets.domain(name)
-    if column not in ("red", "test")
+    (name, column) for name in datasets.names() for column in datasets.domain(name) if column not in ("red", "test")
 ]
 
 

@@ -1,1 +1,54 @@
-"""sfumato."""
+"""sfumato: sufficient dimension reduction with a differential-privacy guarantee that is true.
+
+The names below are the public face; they are imported on first use, so that ``import sfumato`` stays quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.bounds import Bounds as Bounds
+    from sfumato.errors import BudgetError as BudgetError
+    from sfumato.errors import InputError as InputError
+    from sfumato.errors import PrivacyWarning as PrivacyWarning
+    from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.estimators.reference import DR as DR
+    from sfumato.estimators.reference import SAVE as SAVE
+    from sfumato.estimators.reference import SIR as SIR
+    from sfumato.estimators.sir import PrivateSIR as PrivateSIR
+    from sfumato.privacy.budget import Budget as Budget
+    from sfumato.privacy.ledger import Ledger as Ledger
+    from sfumato.solve.subspace import principal_angles as principal_angles
+    from sfumato.solve.subspace import subspace_distance as subspace_distance
+    from sfumato.sources import scan as scan
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Bounds": "bounds",
+    "Budget": "privacy.budget",
+    "BudgetError": "errors",
+    "DR": "estimators.reference",
+    "InputError": "errors",
+    "Ledger": "privacy.ledger",
+    "PrivacyWarning": "errors",
+    "PrivateSIR": "estimators.sir",
+    "SAVE": "estimators.reference",
+    "SIR": "estimators.reference",
+    "SfumatoError": "errors",
+    "principal_angles": "solve.subspace",
+    "scan": "sources",
+    "subspace_distance": "solve.subspace",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    return getattr(import_module(f"sfumato.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_HOME, "__version__"])

@@ -55,7 +55,11 @@ class ArraySource(Source):
     """Records in memory."""
 
     def __init__(
-        self, x: FloatArray, y: FloatArray | IntArray, response: Response, names: tuple[str, ...] | None = None
+        self,
+        x: FloatArray,
+        y: FloatArray | IntArray,
+        response: Response,
+        names: tuple[str, ...] | None = None,
     ) -> None:
         self._x, self._y = x, y
         self.response = response

@@ -115,4 +115,4 @@ def round_within(values: FloatArray, columns: int) -> FloatArray:
 
 def squared_norms(vectors: FloatArray) -> FloatArray:
     """Row-wise squared lengths; exact for integer rows while they stay below 2**53."""
-    return np.einsum("ij,ij->i", vectors, vectors)
+    return np.asarray(np.einsum("ij,ij->i", vectors, vectors))

@@ -48,9 +48,7 @@ def test_gdp_delta_at_the_extremes(mu, epsilon, delta):
     assert gdp_delta(mu, epsilon) == delta
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "sigma"), [(1, 1e-6, 4.2247), (1, 1e-5, 3.7306), (2, 1e-8, 2.653)]
-)
+@pytest.mark.parametrize(("epsilon", "delta", "sigma"), [(1, 1e-6, 4.2247), (1, 1e-5, 3.7306), (2, 1e-8, 2.653)])
 def test_noise_of_one_gaussian_matches_the_published_multiplier(epsilon, delta, sigma):
     assert 1 / gdp_mu(epsilon, delta) == pytest.approx(sigma, rel=2e-4)  # as many digits as were printed
 
@@ -90,9 +88,7 @@ def test_zcdp_never_claims_less_than_the_exact_gaussian(mu, delta):
     assert exact <= converted <= mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta)) * (1 + 1e-11)
 
 
-@pytest.mark.parametrize(
-    ("rho", "delta"), [(0.5, 1e-6), (1e-4, 1e-9), (10.0, 1e-5), (1e-8, 1e-3), (0.1, 0.5)]
-)
+@pytest.mark.parametrize(("rho", "delta"), [(0.5, 1e-6), (1e-4, 1e-9), (10.0, 1e-5), (1e-8, 1e-3), (0.1, 0.5)])
 def test_zcdp_conversion_is_the_minimum_over_orders(rho, delta):
     a = 1 + np.logspace(-6, 8, 2_000_001)
     scan = a * rho + np.log1p(-1 / a) - np.log(delta * a) / (a - 1)
@@ -108,9 +104,7 @@ def test_the_worked_number():
 def test_gaussians_compose_to_one_gaussian_in_any_order():
     parts = [Gaussian(mu) for mu in (0.3, 0.1, 0.2)]
     assert total_mu(parts) == pytest.approx(math.sqrt(0.14), rel=1e-15)
-    assert (
-        total_epsilon(parts, 1e-6) == total_epsilon(parts[::-1], 1e-6) == gdp_epsilon(total_mu(parts), 1e-6)
-    )
+    assert total_epsilon(parts, 1e-6) == total_epsilon(parts[::-1], 1e-6) == gdp_epsilon(total_mu(parts), 1e-6)
     assert total_mu([*parts, Laplace(0.1)]) is None
 
 

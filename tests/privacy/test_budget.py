@@ -37,10 +37,7 @@ def test_delta_must_lie_between_zero_and_one(value):
 def test_the_message_names_what_was_given_and_the_remedy():
     with pytest.raises(BudgetError) as caught:
         Budget.approximate(0, 1e-6)
-    assert (
-        str(caught.value)
-        == "epsilon must be a positive number, got epsilon=0; choose for instance epsilon=1."
-    )
+    assert str(caught.value) == "epsilon must be a positive number, got epsilon=0; choose for instance epsilon=1."
 
 
 @pytest.mark.parametrize("given", [{}, {"delta": 1e-6}, {"epsilon": 1.0, "delta": 1e-6, "rho": 0.5}])

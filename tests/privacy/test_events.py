@@ -30,9 +30,7 @@ def test_bounded_range_is_four_times_cheaper_than_pure():
 
 
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
-@pytest.mark.parametrize(
-    "kind", [Gaussian, Laplace, lambda e: Selection(e, 1), lambda e: RandomisedResponse(e, 2)]
-)
+@pytest.mark.parametrize("kind", [Gaussian, Laplace, lambda e: Selection(e, 1), lambda e: RandomisedResponse(e, 2)])
 def test_impossible_costs_cannot_be_booked(kind, value):
     with pytest.raises(InputError, match="finite number"):
         kind(value)

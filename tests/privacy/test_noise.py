@@ -112,9 +112,7 @@ def test_float_quantiles_are_ten_times_better_than_the_code_assumes():
     )
     log_u = np.log((u + 0.5) * 2.0**-64)
     with mpmath.workprec(250):
-        for word, z, exponential in zip(
-            u, module._GAUSSIAN[0](log_u), module._LAPLACE[0](log_u), strict=True
-        ):
+        for word, z, exponential in zip(u, module._GAUSSIAN[0](log_u), module._LAPLACE[0](log_u), strict=True):
             exact, z, exponential = (
                 (int(word) + mpmath.mpf(0.5)) / 2**64,
                 mpmath.mpf(z),
@@ -143,13 +141,23 @@ def test_gumbel_orders_words_that_floats_cannot_tell_apart():
 
 
 @pytest.mark.parametrize("offset", [-16, 16])
-def test_gumbel_weighs_a_score_against_a_word_beyond_float_accuracy(offset):
-    scale, word = 3.7, 2**61 + 987654321
+@pytest.mark.parametrize("third", [-(10**12), 10**12])  # a leader far ahead makes the float keys coarse
+@pytest.mark.parametrize("word", [2**61 + 10**16 * j for j in range(10)])
+def test_gumbel_weighs_a_score_against_a_word_beyond_float_accuracy(offset, third, word):
+    scale = 3.7
     with mpmath.workprec(300):
         exponential = -mpmath.log(1 - mpmath.mpf(word) / 2**64)
         tied = int(mpmath.floor((1 - mpmath.exp(-exponential * mpmath.exp(1 / mpmath.mpf(scale)))) * 2**64))
-    order = gumbel_argtop(Scripted([word, tied + offset]), np.array([10, 11]), scale, 2).tolist()
+    source = Scripted([word, tied + offset, 2**60])
+    order = [i for i in gumbel_argtop(source, np.array([10, 11, third]), scale, 3).tolist() if i != 2]
     assert order == ([1, 0] if offset < 0 else [0, 1])
+
+
+@pytest.mark.parametrize(("further", "winner"), [(2**33, 0), (2**60, 1)])
+def test_gumbel_is_unbounded(further, winner):
+    # u = (0, further) / 2**128 is a Gumbel variable of 66 or 47; the first word alone only says: above 44.
+    source = Scripted([0, 2**63, further, further])
+    assert gumbel_argtop(source, np.array([0, 50]), 1.0, 1).tolist() == [winner]
 
 
 def test_gumbel_takes_the_whole_range_of_integers():
@@ -189,9 +197,7 @@ def test_each_entry_has_its_own_scale():
     assert np.all(np.abs(draws / [1.04, 2**20, 2**40] - 1) < 5 / np.sqrt(2 * 200))
 
 
-@pytest.mark.parametrize(
-    "scale", [0, -3, 1.5, True, 2**45 + 1, np.array([1, 0]), np.array([], dtype=np.int64)]
-)
+@pytest.mark.parametrize("scale", [0, -3, 1.5, True, 2**45 + 1, np.array([1, 0]), np.array([], dtype=np.int64)])
 def test_scales_off_the_grid_are_refused(scale):
     with pytest.raises(InputError, match="std"):
         rounded_gaussian(SeededNoise(0), scale, 2)

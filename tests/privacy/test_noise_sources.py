@@ -13,10 +13,7 @@ from sfumato.privacy.noise import SecureNoise, SeededNoise, rounded_gaussian
 def test_draws_repeat_with_the_seed_and_only_with_it():
     draws = [rounded_gaussian(SeededNoise(seed), 1000, 50).tolist() for seed in (1, 1, 2)]
     assert draws[0] == draws[1] != draws[2]
-    assert (
-        rounded_gaussian(SecureNoise(), 1000, 50).tolist()
-        != rounded_gaussian(SecureNoise(), 1000, 50).tolist()
-    )
+    assert rounded_gaussian(SecureNoise(), 1000, 50).tolist() != rounded_gaussian(SecureNoise(), 1000, 50).tolist()
     assert SeededNoise.rehearsal and not SecureNoise.rehearsal
 
 
@@ -45,8 +42,6 @@ def test_forked_processes_draw_different_words():
             os.waitpid(child, 0)
         print(noise.words(1)[0])
     """
-    run = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
-    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     words = run.stdout.split()
     assert len(words) == 3 and len(set(words)) == 3

@@ -39,9 +39,7 @@ def test_charts_stay_in_their_frame_at_any_size(count: int, size: float) -> None
     values = tuple(size * (-1) ** i / (i + 1) for i in range(count))
     loadings = [Loading(f"feature {i}", (value,), (size,)) for i, value in enumerate(values)]
     spectrum = Spectrum(values, edge=size, chosen=count // 2, why="")
-    heatmap = Heatmap(
-        (-1e300, 1e300), tuple(map(float, range(count + 2))), ((*values, size),), size, "x", "y"
-    )
+    heatmap = Heatmap((-1e300, 1e300), tuple(map(float, range(count + 2))), ((*values, size),), size, "x", "y")
     rows = [LedgerRow("p", "q", "m", 1.0, 1.0, None, value) for value in values]
     for chart in (
         loading_chart(loadings, 0),
@@ -99,11 +97,7 @@ def test_counts_below_zero_look_like_zero_and_the_largest_is_the_darkest() -> No
 
 def test_x_runs_right_and_y_runs_up() -> None:
     chart = heatmap_chart(Heatmap((0, 1, 3), (0, 1, 2), ((1.0, 2.0), (3.0, 4.0)), 1.0, "x", "y"))
-    cells = {
-        c.attrib["data-value"]: c.attrib
-        for c in ET.fromstring(chart).iter("rect")
-        if "data-value" in c.attrib
-    }
+    cells = {c.attrib["data-value"]: c.attrib for c in ET.fromstring(chart).iter("rect") if "data-value" in c.attrib}
     assert float(cells["3.0"]["x"]) > float(cells["1.0"]["x"])
     assert float(cells["2.0"]["y"]) < float(cells["1.0"]["y"])
     assert float(cells["3.0"]["width"]) == pytest.approx(2 * float(cells["1.0"]["width"]), abs=0.02)
@@ -128,9 +122,7 @@ def test_shares_fill_the_bar_in_proportion() -> None:
     assert bars == pytest.approx([440, 110, 220])
 
 
-@pytest.mark.parametrize(
-    ("low", "high"), [(0, 1), (-4, 4), (1000.1, 1000.3), (0, 0), (-1e300, 1e300), (3e-9, 8e-9)]
-)
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-4, 4), (1000.1, 1000.3), (0, 0), (-1e300, 1e300), (3e-9, 8e-9)])
 def test_ticks_are_few_inside_the_axis_and_read_differently(low: float, high: float) -> None:
     marks = ticks(low, high)
     assert 1 <= len(marks) <= 5

@@ -32,9 +32,7 @@ def document() -> Document:
             Loading("body mass index", (-0.4375, 0.77), (0.033, 0.054)),
         ),
         spectrum=Spectrum((0.91, 0.36, 0.07), edge=0.123, chosen=2, why="Two lie above the edge."),
-        heatmap=Heatmap(
-            (-1.0, 0.0, 2.0), (0.0, 5.0, 10.0), ((12.5, -3.25), (0.0, 88.0)), 4.5, "score", "pressure"
-        ),
+        heatmap=Heatmap((-1.0, 0.0, 2.0), (0.0, 5.0, 10.0), ((12.5, -3.25), (0.0, 88.0)), 4.5, "score", "pressure"),
         ledger=(
             LedgerRow("slices", "slice sums", "discrete Gaussian", 1.4142, 17.5, 0.61, 0.75),
             LedgerRow("moments", "second moments", "discrete Gaussian", 2.25, 40.5, None, 0.25),
@@ -138,12 +136,7 @@ def test_ids_are_unique_and_every_reference_has_its_target(document: Document) -
     ids = [attributes["id"] for _, attributes in elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     links = [(a.get("href") or "")[1:] for tag, a in elements if tag == "a"]
-    names = [
-        n
-        for _, a in elements
-        for k in ("aria-labelledby", "aria-describedby")
-        for n in (a.get(k) or "").split()
-    ]
+    names = [n for _, a in elements for k in ("aria-labelledby", "aria-describedby") for n in (a.get(k) or "").split()]
     assert {*links, *names} <= set(ids)
 
 
@@ -205,9 +198,7 @@ def test_what_is_not_finite_is_a_dash_and_never_a_word(document: Document) -> No
     assert body.count("—") > 12
 
 
-@pytest.mark.parametrize(
-    "name", ["", "\x00\x1b", "\ud800", "年齢" * 40, "a\u0301" * 99, "مؤشر", "]]>", "--><b>"]
-)
+@pytest.mark.parametrize("name", ["", "\x00\x1b", "\ud800", "年齢" * 40, "a\u0301" * 99, "مؤشر", "]]>", "--><b>"])
 def test_any_name_gives_a_well_formed_chart_and_page(document: Document, name: str) -> None:
     loadings = (Loading(name, (1.0, 0.0), (0.1, 0.1)),)
     ET.fromstring(loading_chart(loadings, 0).encode())

@@ -137,9 +137,7 @@ def test_model_three_as_printed_has_one_index_only():
 @pytest.mark.parametrize(("model", "rho"), [("I", 0.0), ("II", 0.5), ("III", 0.0), ("IV", 0.5)])
 def test_features_have_unit_variance_and_the_models_correlation(model, rho):
     x = he(model, N, random_state=3).x
-    expected = np.where(
-        np.eye(10, dtype=bool), 1, rho ** abs(np.subtract.outer(np.arange(10), np.arange(10)))
-    )
+    expected = np.where(np.eye(10, dtype=bool), 1, rho ** abs(np.subtract.outer(np.arange(10), np.arange(10))))
     np.testing.assert_allclose(np.cov(x.T), expected, atol=FIVE_SD * np.sqrt(2))
 
 

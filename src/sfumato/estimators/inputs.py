@@ -68,7 +68,8 @@ def _plain(table: Any) -> NDArray[Any]:
 def _numeric(table: Any) -> NDArray[Any]:
     if any(isinstance(cell, (str, bytes, dict, list, complex)) for cell in np.ravel(np.asarray(table, dtype=object))):
         raise InputError(
-            "x has cells that are not numbers (argument must be a string or a number); encode them or leave the column out."
+            "x has cells that are not numbers (argument must be a string or a number); "
+            "encode them or leave the column out."
         )
     try:
         return np.asarray(table, dtype=np.float64)

@@ -14,21 +14,30 @@ from sfumato.bounds import Bounds
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import fit_source, transform_array
+from sfumato.estimators.parameters import (
+    budget_of,
+    directions_of,
+    noise_of,
+    one_of,
+    open_ledger,
+    relation_of,
+    share_of,
+)
 from sfumato.estimators.pipeline import Outcome, Task, run
 from sfumato.iterate.picture import Picture
-from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
 from sfumato.records import Response
 from sfumato.settings.central import Central
+from sfumato.sources import declared_response
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "descent", "one-shot")
 PICTURE_SHARE = 0.05
+REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
 
 
-class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Directions of x that explain y, without revealing any one record.
 
     Parameters
@@ -126,9 +135,10 @@ class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         >>> print(PrivateSIR(epsilon=1.0).explain(n_samples=20_000, n_features=15))  # doctest: +SKIP
         """
-        task = self._task(n_features, n_samples, Response())
-        budget = self._budget()
-        return Explanation(task.plan().calibrate(budget), budget, self._relation(), n_samples, n_features)
+        budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
+        response = declared_response(True, self.classes)
+        plan = self._task(n_features, n_samples, response).plan().calibrate(budget)
+        return Explanation(plan, budget, relation, n_samples, n_features)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the directions.
@@ -140,15 +150,15 @@ class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         y : array or series
             Response: numbers of any scale, booleans, or categories.
         """
-        budget, noise = self._budget(), self._noise()
+        budget = budget_of(self.epsilon, self.delta, self.rho)
+        relation, noise = relation_of(self.relation), noise_of(self.random_state)
+        ledger = open_ledger(self.ledger, budget, relation, noise)
         source = fit_source(self, X, y, self.classes)
-        relation = self._relation()
         n_records = source.count() if relation == "replace" else None
         task = self._task(source.n_features, n_records, source.response)
-        ledger = self.ledger if self.ledger is not None else Ledger(budget, relation, rehearsal=noise.rehearsal)
-        curator = Curator(Central(source), task.plan().calibrate(budget), ledger, noise)
         if noise.rehearsal:
-            warnings.warn("random_state is set: the noise is seeded and gives no privacy.", PrivacyWarning, stacklevel=2)
+            warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
+        curator = Curator(Central(source), task.plan().calibrate(budget), ledger, noise)
         self._keep(run(task, curator), ledger)
         return self
 
@@ -179,6 +189,23 @@ class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         target = Path(path)
         target.write_text(page, encoding="utf-8")
         return target
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> Task:
+        """What is public about this fit, every parameter checked."""
+        if self.bounds is not None and not isinstance(self.bounds, Bounds):
+            raise InputError("bounds must be a sfumato Bounds or None; for instance Bounds(-1.5, 1.5).")
+        if self.bounds is not None:
+            self.bounds.grid(n_features)
+        method = one_of("method", self.method, METHODS)
+        return Task(
+            n_features,
+            n_records,
+            response,
+            directions_of(self.n_directions, n_features),
+            self.bounds,
+            "one-shot" if method == "one-shot" else "descent",
+            share_of(self.picture, PICTURE_SHARE),
+        )
 
     def _keep(self, outcome: Outcome, ledger: Ledger) -> None:
         self.directions_ = outcome.spectrum.directions

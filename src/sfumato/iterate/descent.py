@@ -66,7 +66,12 @@ def plan_descent(schedule: Schedule, share: float, histogram_share: float) -> tu
 
 
 def descend(
-    curator: Curator, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, schedule: Schedule
+    curator: Curator,
+    whitening: Whitening,
+    ranks: Ranks,
+    n: float,
+    n_directions: int | None,
+    schedule: Schedule,
 ) -> Fit:
     """Walk the schedule; choose the number of directions after the first step if it is not given."""
     state = init(whitening, ranks, n_directions, schedule)
@@ -127,4 +132,5 @@ def explained(state: State, probabilities: FloatArray) -> FloatArray:
     functions = state.table @ vt.T
     mean = probabilities @ functions
     variance = probabilities @ (functions - mean) ** 2
-    return np.clip(np.divide(s**2, variance, out=np.zeros_like(s), where=variance > 1e-12), 0.0, 1.0)
+    ratio = np.divide(s**2, variance, out=np.zeros_like(s), where=variance > 1e-12)
+    return np.asarray(np.clip(ratio, 0.0, 1.0))

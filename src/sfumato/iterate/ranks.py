@@ -38,8 +38,7 @@ def plan_ranks(response: Response, share: float) -> tuple[Line, ...]:
     levels = (("response magnitude", 0.2), ("response span", 0.2), ("ranks", 0.6))
     purposes = ("order of magnitude of the response", "span of the response", "ranks of the response")
     return tuple(
-        Line(name, purpose, share * part, "sqrt(2) / 1")
-        for (name, part), purpose in zip(levels, purposes, strict=True)
+        Line(name, purpose, share * part, "sqrt(2) / 1") for (name, part), purpose in zip(levels, purposes, strict=True)
     )
 
 
@@ -64,9 +63,7 @@ def refine(edges: FloatArray, counts: Release, bins: int) -> FloatArray:
     heavy = standing_out(counts)
     heavy[[0, -1]] = 0.0
     pieces = np.ceil(heavy / max(heavy.sum(), 1.0) * bins).astype(int)
-    kept = [
-        np.linspace(edges[i - 1], edges[i], pieces[i] + 1) for i in range(1, len(edges)) if pieces[i] > 0
-    ]
+    kept = [np.linspace(edges[i - 1], edges[i], pieces[i] + 1) for i in range(1, len(edges)) if pieces[i] > 0]
     return np.unique(np.concatenate(kept)) if kept else np.zeros(1)
 
 

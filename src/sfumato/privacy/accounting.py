@@ -118,9 +118,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     centre = 0.5 * math.log(math.log(1 / delta) / rho)  # the best order of the simple conversion
     grid = centre + np.linspace(-12.0, 12.0, 241)
     best = grid[np.argmin(epsilon(grid))]
-    found = minimize_scalar(
-        epsilon, bounds=(best - 0.1, best + 0.1), method="bounded", options={"xatol": 1e-9}
-    )
+    found = minimize_scalar(epsilon, bounds=(best - 0.1, best + 0.1), method="bounded", options={"xatol": 1e-9})
     return max(0.0, float(found.fun) * (1 + _ROUNDING))
 
 
@@ -209,8 +207,8 @@ def _pure(events: Sequence[Event]) -> Counter[tuple[bool, float]]:
     counts: Counter[tuple[bool, float]] = Counter()
     for event in events:
         match event:
-            case Laplace(epsilon):
-                counts[True, epsilon] += 1
+            case Laplace(epsilon, vector):
+                counts[not vector, epsilon] += 1
             case RandomisedResponse(epsilon):
                 counts[False, epsilon] += 1
             case Selection(epsilon, picks):
@@ -239,10 +237,6 @@ def _boundary(test: Callable[[float], bool], holds: float, fails: float) -> floa
 def _check(**given: float) -> None:
     for name, value in given.items():
         if name == "delta" and not 0 <= value < 1:
-            raise BudgetError(
-                f"delta must be from 0 to below 1, got delta={value!r}; choose for instance 1e-6."
-            )
+            raise BudgetError(f"delta must be from 0 to below 1, got delta={value!r}; choose for instance 1e-6.")
         if not 0 <= value < math.inf:
-            raise BudgetError(
-                f"{name} must be a finite number, zero or more, got {name}={value!r}; recompute it."
-            )
+            raise BudgetError(f"{name} must be a finite number, zero or more, got {name}={value!r}; recompute it.")

@@ -37,11 +37,15 @@ class Gaussian:
 class Laplace:
     """Laplace noise with epsilon = (L1 sensitivity) / (scale): epsilon-DP.
 
+    Only a single noised number (``vector=False``) is accounted by the loss of a scalar Laplace; that a vector is
+    no worse is likely but not proved here, so a vector is accounted as any epsilon-DP release.
+
     >>> Laplace(epsilon=0.1)
-    Laplace(epsilon=0.1)
+    Laplace(epsilon=0.1, vector=False)
     """
 
     epsilon: float
+    vector: bool = False
 
     def __post_init__(self) -> None:
         _not_negative("epsilon", self.epsilon)

@@ -119,7 +119,9 @@ class Ledger:
     def _delta(self, delta: float | None) -> float:
         chosen = self.budget.delta if delta is None else delta
         if chosen is None:
-            raise BudgetError("delta must be given to turn a zCDP (rho) budget into an epsilon; for instance total(1e-6).")
+            raise BudgetError(
+                "delta must be given to turn a zCDP (rho) budget into an epsilon; for instance total(1e-6)."
+            )
         return chosen
 
     def __repr__(self) -> str:

@@ -46,7 +46,7 @@ class Line:
             case "gaussian":
                 return Gaussian((2.0 * self.rho) ** 0.5)
             case "laplace":
-                return Laplace((2.0 * self.rho) ** 0.5)
+                return Laplace((2.0 * self.rho) ** 0.5, vector=True)
             case "selection":
                 return Selection((8.0 * self.rho / self.picks) ** 0.5, self.picks)
         assert_never(self.mechanism)

@@ -91,9 +91,7 @@ def heatmap_chart(heatmap: Heatmap) -> str:
         svg.axis_beside(*y_span, y, left, left),
         svg.tag("g", "".join(cells), class_="cells", shape_rendering="crispEdges"),
         svg.text(svg.shorten(heatmap.x_label, 300), (left + right) / 2, bottom + 40, "middle"),
-        svg.text(
-            svg.shorten(heatmap.y_label, 276), 0, 0, "middle", transform="translate(12 148) rotate(-90)"
-        ),
+        svg.text(svg.shorten(heatmap.y_label, 276), 0, 0, "middle", transform="translate(12 148) rotate(-90)"),
         _colour_key(peak, right + 16, bottom, top),
     ]
     desc = f"{len(cells)} cells, each with noise of standard deviation {figure(heatmap.noise_std)}."
@@ -117,9 +115,7 @@ def ledger_chart(rows: Sequence[LedgerRow]) -> str:
         style = f"fill:{svg.shade(item, len(rows))}"
         value = svg.exact(rows[item].share)
         width = x(end) - x(start)
-        marks.append(
-            svg.tag("rect", title, x=x(start), width=width, height=12.0, style=style, data_value=value)
-        )
+        marks.append(svg.tag("rect", title, x=x(start), width=width, height=12.0, style=style, data_value=value))
     desc = f"{len(rows)} releases, in the order of the table."
     return svg.frame("shares", 12, "Shares of the budget", desc, marks, preserveAspectRatio="none")
 
@@ -206,9 +202,7 @@ def _noise_edge(edge: float, left: float, right: float, y: svg.Scale) -> str:
     if not math.isfinite(edge):
         return ""
     at, x = y(edge), right + 10
-    dash = svg.line(
-        left, at, right + 6, at, svg.INK, stroke_dasharray="5 4", class_="edge", data_value=svg.exact(edge)
-    )
+    dash = svg.line(left, at, right + 6, at, svg.INK, stroke_dasharray="5 4", class_="edge", data_value=svg.exact(edge))
     return dash + svg.text("noise edge", x, at - 1) + svg.text(figure(edge), x, at + 14)
 
 

@@ -174,8 +174,7 @@ def figures(values: Iterable[float], digits: int = 3) -> tuple[str, ...]:
         return tuple(figure(value, digits) for value in column)
     decimals = max(0, digits - 1 - exponent)
     return tuple(
-        _tidy(f"{round(value, decimals) + 0.0:,.{decimals}f}") if math.isfinite(value) else MISSING
-        for value in column
+        _tidy(f"{round(value, decimals) + 0.0:,.{decimals}f}") if math.isfinite(value) else MISSING for value in column
     )
 
 

@@ -40,9 +40,7 @@ def render(document: Document) -> str:
     return svg.printable(
         _template().render(
             document=document,
-            loading_charts=[
-                Markup(charts.loading_chart(document.loadings, k)) for k in range(document.n_directions)
-            ],
+            loading_charts=[Markup(charts.loading_chart(document.loadings, k)) for k in range(document.n_directions)],
             loading_table=_loading_table(document),
             spectrum_chart=Markup(charts.spectrum_chart(document.spectrum)),
             heatmap_chart=Markup(charts.heatmap_chart(document.heatmap)) if document.heatmap else None,

@@ -26,9 +26,7 @@ RAMP = (
     "#3b8c8e", "#277d8a", "#196d84", "#145d7c", "#164d72", "#1a3e66", "#1c2f58", "#1b2049",
 )
 # fmt: on
-_FORBIDDEN = re.compile(
-    "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-)  # what XML and HTML do not allow
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML and HTML do not allow
 _HUGE = 1e300
 
 Attribute = str | float
@@ -63,9 +61,7 @@ def tag(name: str, content: str = "", /, **attributes: Attribute) -> str:
     return f"<{name}{pairs}>{content}</{name}>" if content else f"<{name}{pairs}/>"
 
 
-def frame(
-    key: str, height: float, title: str, desc: str, marks: Iterable[str], **attributes: Attribute
-) -> str:
+def frame(key: str, height: float, title: str, desc: str, marks: Iterable[str], **attributes: Attribute) -> str:
     """Frame the marks as an image with a name and a description for those who do not see it."""
     words = tag("title", escape(title), id=f"{key}-title") + tag("desc", escape(desc), id=f"{key}-desc")
     outer: dict[str, Attribute] = {
@@ -79,9 +75,7 @@ def frame(
     return tag("svg", words + "".join(marks), **outer, **attributes)
 
 
-def text(
-    content: str, x: float, y: float, anchor: str = "start", fill: str = INK, **attributes: Attribute
-) -> str:
+def text(content: str, x: float, y: float, anchor: str = "start", fill: str = INK, **attributes: Attribute) -> str:
     """Write one line of text with its baseline at y."""
     return tag("text", escape(content), x=x, y=y, text_anchor=anchor, style=f"fill:{fill}", **attributes)
 

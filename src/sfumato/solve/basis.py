@@ -21,7 +21,7 @@ def cosines(probabilities: FloatArray, weights: FloatArray) -> FloatArray:
     width = np.diff(ends)[:, None]
     middle = np.pi * np.outer((ends[1:] + ends[:-1]) / 2, order)
     mean = np.divide(np.diff(np.sin(angle), axis=0), np.pi * order * width, out=np.cos(middle), where=width > 1e-9)
-    return np.sqrt(2.0) * weights * mean
+    return np.asarray(np.sqrt(2.0) * weights * mean)
 
 
 def indicators(probabilities: FloatArray) -> FloatArray:

@@ -34,7 +34,7 @@ def choose(coefficients: FloatArray, noise_std: float, n: float, n_directions: i
     ``s (sqrt(p) + sqrt(q))``; s adds the known privacy noise and the sampling noise, at most ``0.6 / sqrt(n)``.
     """
     p, q = coefficients.shape
-    values = np.linalg.svd(coefficients, compute_uv=False)
+    values: FloatArray = np.linalg.svd(coefficients, compute_uv=False).astype(np.float64)
     edge = 1.1 * (noise_std + 0.6 / np.sqrt(n)) * (np.sqrt(p) + np.sqrt(q))
     found = max(1, int((values > edge).sum()))
     k = found if n_directions is None else min(n_directions, len(values))

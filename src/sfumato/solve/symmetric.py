@@ -20,7 +20,7 @@ def inverse_root(matrix: FloatArray, floor: float) -> FloatArray:
     array([0.5, 1. ])
     """
     values, vectors = np.linalg.eigh(matrix)
-    return (vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T
+    return np.asarray((vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T)
 
 
 def upper_to_full(upper: FloatArray, size: int) -> FloatArray:

@@ -185,7 +185,7 @@ def octave(values: FloatArray) -> IntArray:
     exponent = np.frexp(values)[1].astype(np.int64)
     np.clip(exponent, -OCTAVES, OCTAVES + 1, out=exponent)
     exponent += OCTAVES
-    return np.where(values < 0, -exponent, exponent) * (values != 0) + 2 * OCTAVES + 1
+    return np.asarray(np.where(values < 0, -exponent, exponent) * (values != 0) + 2 * OCTAVES + 1)
 
 
 def octave_edges() -> FloatArray:

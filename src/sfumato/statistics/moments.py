@@ -87,4 +87,3 @@ class Moments(BoundedSum):
         round_within(x, x.shape[1])
         x = shrink_into_ball(x, squared_norms(x), float(UNITS))
         return as_integers(np.concatenate([x.sum(axis=0), (x.T @ x)[np.triu_indices(x.shape[1])]]))
-
