@@ -61,21 +61,20 @@ class ArraySource(Source):
         response: Response,
         names: tuple[str, ...] | None = None,
     ) -> None:
-        self._x, self._y = x, y
         self.response = response
         self.n_features = x.shape[1]
         self.feature_names = names
-        self._rows = chunk_rows(self.n_features)
+        rows = chunk_rows(self.n_features)
+        self._chunks = [Records(x[i : i + rows], y[i : i + rows]) for i in range(0, len(x), rows)]
 
     def parts(self) -> list[int]:
-        return list(range(0, len(self._x), self._rows))
+        return list(range(len(self._chunks)))
 
     def read(self, part: int) -> Iterator[Records]:
-        rows = slice(part, part + self._rows)
-        yield Records(self._x[rows], self._y[rows])
+        yield self._chunks[part]
 
     def count(self) -> int:
-        return len(self._x)
+        return sum(len(chunk) for chunk in self._chunks)
 
 
 class ParquetSource(Source):

@@ -8,6 +8,7 @@ sqrt(2 m). Both are attained.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.bounds import Grid
 from sfumato.records import Records
@@ -19,7 +20,7 @@ OCTAVES = 40
 OCTAVE_BINS = 4 * OCTAVES + 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bins:
     """Half-open bins of the real line, ``[edge_i, edge_i+1)``, with open ends: ``len(edges) + 1`` of them.
 
@@ -34,8 +35,11 @@ class Bins:
         """Number of bins."""
         return len(self.edges) + 1 if self.categories is None else self.categories
 
-    def index(self, y: FloatArray | IntArray) -> IntArray:
-        """Bin of each value; comparisons only, so exact."""
+    def index(self, records: Records) -> NDArray[np.int16]:
+        """Bin of each record's y; comparisons only, so exact."""
+        return records.derive(self, lambda: self._index(records.y))
+
+    def _index(self, y: FloatArray | IntArray) -> IntArray:
         if self.categories is not None:
             return np.asarray(y, dtype=np.int64)
         return np.searchsorted(self.edges, y, side="right")
@@ -70,7 +74,7 @@ class ResponseHistogram(BoundedSum):
         return 1.0
 
     def of(self, records: Records) -> IntArray:
-        return np.bincount(self.bins.index(records.y), minlength=self.bins.count)
+        return np.bincount(self.bins.index(records), minlength=self.bins.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,8 @@ class OctaveHistograms(BoundedSum):
         return f"histogram of the order of magnitude of each feature, {OCTAVE_BINS} bins"
 
     def of(self, records: Records) -> IntArray:
-        return _counts(octave(records.x), OCTAVE_BINS)
+        exact = _counts(records.x.view(np.int64) >> 52 & 0xFFF, 4096)
+        return np.stack([np.bincount(_OCTAVE_OF, row, OCTAVE_BINS) for row in exact]).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,26 +175,27 @@ class LinearHistograms(BoundedSum):
         with np.errstate(over="ignore"):
             position = records.x - self.lower
             position *= self.bins / (self.upper - self.lower)
-        np.clip(np.floor(position, out=position), -1, self.bins, out=position)
-        return _counts(position.astype(np.int64) + 1, self.bins + 2)
+        np.clip(position, -1, self.bins, out=position)
+        position += 1.0  # not negative any more, so that the conversion to integers is a floor
+        return _counts(position.astype(np.int64), self.bins + 2)
 
 
-def octave(values: FloatArray) -> IntArray:
-    """Signed order of magnitude of each number, as a bin 0 .. OCTAVE_BINS - 1 (the middle one holds zero).
+def _octaves() -> IntArray:
+    """Octave bin of each of the 4096 patterns of sign and exponent at the top of a float64 (IEEE 754).
 
-    ``frexp`` reads the exponent out of the float's bits, so the bin is an exact function of the number.
-
-    >>> octave(np.array([0.0, 1.0, 1.5, -2.0])) - 81
-    array([ 0, 41, 41, -42])
+    Reading the bits makes the bin an exact function of the number. Bin ``2 * OCTAVES + 1`` holds zero and what is
+    below 2**-40 in absolute value; k bins further up is ``[2**(k-41), 2**(k-40))``, down the same with a minus.
     """
-    exponent = np.frexp(values)[1].astype(np.int64)
-    np.clip(exponent, -OCTAVES, OCTAVES + 1, out=exponent)
-    exponent += OCTAVES
-    return np.asarray(np.where(values < 0, -exponent, exponent) * (values != 0) + 2 * OCTAVES + 1)
+    pattern = np.arange(4096)
+    exponent = np.clip((pattern & 0x7FF) - 1023 + OCTAVES + 1, 0, 2 * OCTAVES + 1)
+    return np.where(pattern & 0x800, -exponent, exponent) + 2 * OCTAVES + 1
+
+
+_OCTAVE_OF = _octaves()
 
 
 def octave_edges() -> FloatArray:
-    """Edges between the bins of `octave` (a negative power of two itself falls one bin lower there)."""
+    """Edges between octaves (a negative power of two itself falls one bin lower in `OctaveHistograms`)."""
     powers = 2.0 ** np.arange(-OCTAVES, OCTAVES + 1)
     return np.concatenate([-powers[::-1], powers])
 
@@ -197,5 +203,5 @@ def octave_edges() -> FloatArray:
 def _counts(index: IntArray, bins: int) -> IntArray:
     """Histogram of each column of a table of bin numbers."""
     features = index.shape[1]
-    index = index + np.arange(features) * bins
+    index += np.arange(features) * bins
     return np.bincount(index.ravel(), minlength=features * bins).reshape(features, bins)

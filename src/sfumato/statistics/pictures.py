@@ -58,5 +58,5 @@ class ProjectionHistogram(BoundedSum):
         position = z @ np.rint(self.direction / np.linalg.norm(self.direction) * scale)
         inner = self.edges[1:-1] * (self.whitening.unit * scale)
         column = np.searchsorted(inner, position, side="right")
-        cell = column * self.n_groups + self.group_of[self.bins.index(records.y)]
+        cell = column * self.n_groups + self.group_of[self.bins.index(records)]
         return np.bincount(cell, minlength=self.columns * self.n_groups).reshape(self.shape)

@@ -65,6 +65,6 @@ class SlicedMoments(BoundedSum):
     def of(self, records: Records) -> IntArray:
         z = self.whitening.integers(records)[:, :-1]
         one_hot = np.zeros((len(z), self.n_slices))
-        one_hot[np.arange(len(z)), self.slice_of[self.bins.index(records.y)]] = 1.0
+        one_hot[np.arange(len(z)), self.slice_of[self.bins.index(records)]] = 1.0
         pairs = (z.T @ z)[np.triu_indices(z.shape[1])]
         return as_integers(np.concatenate([(one_hot.T @ z).ravel(), pairs]))

@@ -9,11 +9,11 @@ from sfumato.records import Records
 from sfumato.sums import round_within, shrink_into_ball, squared_norms
 from sfumato.typing import FloatArray
 
-CAP_UNITS = 2.0**15
-"""Grid units of the longest whitened record."""
+CAP_UNITS = 2.0**15 - 1.0
+"""Grid units of the longest whitened record: 16 bits with the sign."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Whitening:
     """``z = W (x - mean)``, clipped radially to `cap`, as integers; with a constant column for the intercept.
 
@@ -63,13 +63,13 @@ class Whitening:
 
     def integers(self, records: Records) -> FloatArray:
         """Whitened integer rows (n, p + 1); the last column is the constant `unit`."""
+        return records.derive(self, lambda: self._integers(records)).astype(np.float64)
+
+    def _integers(self, records: Records) -> FloatArray:
         x = self.source.integers(records.x)
         x -= np.rint(np.clip(self.mean, -1.0, 1.0) * 2.0**self.source.bits)
-        z = np.empty((len(x), x.shape[1] + 1))
-        z[:, :-1] = x @ self.integer_matrix.T
-        body = z[:, :-1]
-        body *= self.matrix_unit * self.unit / 2.0**self.source.bits
-        round_within(body, body.shape[1])
-        z[:, :-1] = shrink_into_ball(body, squared_norms(body), self.cap * self.unit)
-        z[:, -1] = self.unit
-        return z
+        z = x @ self.integer_matrix.T
+        z *= self.matrix_unit * self.unit / 2.0**self.source.bits
+        round_within(z, z.shape[1])
+        z = shrink_into_ball(z, squared_norms(z), self.cap * self.unit)
+        return np.column_stack([z, np.full(len(z), self.unit)])
