@@ -97,12 +97,12 @@ class Grid:
 
 def _numbers(name: str, value: ArrayLike) -> FloatArray:
     try:
-        array = np.asarray(value, dtype=np.float64)
+        given = np.asarray(value)
+        array = given.astype(np.float64, casting="same_kind" if given.dtype.kind == "c" else "unsafe")
     except (TypeError, ValueError):
         raise InputError(f"bounds: {name} must be a number or one number per feature.") from None
-    if array.ndim > 1 or not np.isfinite(array).all() or np.abs(array).max(initial=0.0) > 1e150:
+    if array.ndim > 1 or array.size == 0 or not np.isfinite(array).all() or np.abs(array).max(initial=0.0) > 1e150:
         raise InputError(f"bounds: {name} must hold finite numbers below 1e150, one per feature or a single one.")
-    array = array.copy()
     array.flags.writeable = False
     return array
 

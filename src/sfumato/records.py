@@ -47,12 +47,15 @@ class Records:
         return len(self.x)
 
     def is_finite(self) -> bool:
-        """Whether every number is finite; a domain check, made before anything is spent.
+        """Whether every number is finite; a domain check, made before anything is spent."""
+        return is_finite(self.x) and is_finite(self.y)
 
-        The sums are taken first: a sum is finite only if no term is nan or inf (an overflowing sum of finite
-        terms falls through to the full check), and it needs no temporary of the table's size.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(self.x.sum() + self.y.sum()):
-                return True
-        return bool(np.isfinite(self.x).all() and np.isfinite(self.y).all())
+
+def is_finite(values: FloatArray | IntArray) -> bool:
+    """Whether every number is finite.
+
+    The sum is taken first: it is finite only if no term is nan or inf (an overflowing sum of finite terms falls
+    through to the full check), and it needs no temporary of the table's size.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())

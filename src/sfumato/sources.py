@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.records import HASH_BUCKETS, Records, Response
+from sfumato.records import HASH_BUCKETS, Records, Response, is_finite
 from sfumato.typing import FloatArray, IntArray
 
+_MOST_CLASSES = 2**15
 MISSING = "x or y has missing or infinite values; drop or impute them first."
 CHUNK_VALUES = 2**17
 """Numbers per chunk, 1 MiB: the temporaries of a query stay in the processor's cache."""
@@ -99,24 +100,20 @@ class ParquetSource(Source):
         features: Sequence[str] | None = None,
         classes: Sequence[Any] | None = None,
     ) -> None:
-        import pyarrow as pa
-
         self._paths = tuple(paths)
-        schema = self._open(0).schema_arrow
-        _known(response, schema.names, "response")
-        self._names = list(features) if features is not None else [c for c in schema.names if c != response]
-        for name in self._names:
-            _known(name, schema.names, "features")
-            kind = schema.field(name).type
-            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-                raise InputError(f"features: column {name!r} is not numeric; encode it or leave it out.")
-        if not self._names:
-            raise InputError("features: no feature column is left; name at least one.")
+        schemas = [self._open(i).schema_arrow for i in range(len(self._paths))]
+        self._names = _feature_columns(schemas[0].names, response, features)
+        for path, schema in zip(self._paths, schemas, strict=True):
+            _feature_columns(schema.names, response, self._names)
+            wrong = [name for name in self._names if not _is_numeric(schema.field(name).type)]
+            if wrong:
+                raise InputError(f"features: column {wrong[0]!r} of {path} is not numeric; encode it or leave it out.")
+        numeric = {_is_numeric(schema.field(response).type) for schema in schemas}
+        if len(numeric) > 1:
+            raise InputError(f"response: column {response!r} is a number in some files and text in others; convert it.")
         self._response = response
-        self._classes = None if classes is None else tuple(classes)
-        kind = schema.field(response).type
-        numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
-        self.response = declared_response(numeric, self._classes)
+        self._classes = classes
+        self.response = declared_response(numeric.pop(), classes)
         self.n_features = len(self._names)
         self.feature_names = tuple(self._names)
         self._groups = [(i, g) for i in range(len(self._paths)) for g in range(self._open(i).metadata.num_row_groups)]
@@ -136,6 +133,8 @@ class ParquetSource(Source):
             for j, name in enumerate(self._names):
                 x[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
             raw = batch.column(self._response).to_numpy(zero_copy_only=False)
+            if raw.dtype.kind == "f" and not is_finite(raw):
+                raise InputError(MISSING)
             yield Records(x, encode_response(raw, self.response, self._classes))
 
     def count(self) -> int:
@@ -157,7 +156,7 @@ def scan(
     features: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
 ) -> Source:
-    """Records in Parquet files or an Arrow table, read chunk by chunk.
+    """Records in files (Parquet, CSV, Arrow, Feather) or an Arrow table, read chunk by chunk.
 
     Parameters
     ----------
@@ -187,17 +186,19 @@ def scan(
     if type(source).__module__.startswith("pyarrow"):
         return _from_table(source, response, features, classes)
     paths = _paths(source)
+    from sfumato.files.formats import ARROW, CSV
+
+    if paths[0].name.lower().endswith(ARROW + CSV):
+        from sfumato.files.source import open_source
+
+        return open_source(paths, response, features, classes)
     return ParquetSource(paths, response, features, classes)
 
 
 def _from_table(table: Any, response: str, features: Sequence[str] | None, classes: Sequence[Any] | None) -> Source:
-    names = list(table.column_names)
-    _known(response, names, "response")
-    chosen = list(features) if features is not None else [c for c in names if c != response]
-    for name in chosen:
-        _known(name, names, "features")
     from sfumato.tables import features_to_array, response_to_array
 
+    chosen = _feature_columns(list(table.schema.names), response, features)
     x, _ = features_to_array(table.select(chosen))
     y, kind = response_to_array(table.column(response).to_numpy(), classes)
     return ArraySource(x, y, kind, tuple(chosen))
@@ -219,11 +220,34 @@ def _paths(source: Any) -> list[Path]:
     return paths
 
 
+def _feature_columns(names: Sequence[str], response: str, features: Sequence[str] | None) -> list[str]:
+    """The feature columns, every name checked against those of the table."""
+    _known(response, names, "response")
+    if isinstance(features, str):
+        raise InputError(f"features must be a list of column names, got {features!r}; write [{features!r}].")
+    chosen = list(features) if features is not None else [name for name in names if name != response]
+    for name in chosen:
+        _known(name, names, "features")
+    if response in chosen:
+        raise InputError(f"features: {response!r} is the response; leave it out.")
+    if not chosen:
+        raise InputError("features: no feature column is left; name at least one.")
+    return chosen
+
+
+def _is_numeric(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
 def _known(name: str, names: Sequence[str], parameter: str) -> None:
+    if list(names).count(name) > 1:
+        raise InputError(f"{parameter}: several columns are called {name!r}; rename them.")
     if name not in names:
         import difflib
 
-        close = difflib.get_close_matches(name, names, n=1)
+        close = difflib.get_close_matches(str(name), names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"choose among {', '.join(map(repr, names[:8]))}."
         raise InputError(f"{parameter}: there is no column {name!r}; {hint}")
 
@@ -231,6 +255,8 @@ def _known(name: str, names: Sequence[str], parameter: str) -> None:
 def declared_response(numeric: bool, classes: Sequence[Any] | None) -> Response:
     """What is public about a response of this type with these declared classes."""
     if classes is not None:
+        if isinstance(classes, str) or not hasattr(classes, "__len__") or not 0 < len(classes) < _MOST_CLASSES:
+            raise InputError(f"classes must be a list of 1 to {_MOST_CLASSES - 1} names; for instance ['no', 'yes'].")
         return Response(categories=len(classes) + 1)
     return Response() if numeric else Response(categories=HASH_BUCKETS, hashed=True)
 
@@ -239,13 +265,23 @@ def encode_response(raw: NDArray[Any], response: Response, classes: Sequence[Any
     """Numbers as float64, declared classes as their position (others share the last code), names as buckets."""
     if response.categories is None:
         return np.asarray(raw, dtype=np.float64)
-    values, inverse = np.unique(np.asarray(raw).astype(str), return_inverse=True)
+    numeric = raw.dtype.kind in "biuf"
+    values, inverse = np.unique(raw if numeric else raw.astype(str), return_inverse=True)
     if classes is None:
         codes = [bucket(str(value)) for value in values]
     else:
-        position = {str(np.asarray(name).astype(str)): i for i, name in enumerate(classes)}
-        codes = [position.get(str(value), len(classes)) for value in values]
+        position = {_label(name, numeric): i for i, name in enumerate(classes)}
+        codes = [position.get(_label(value, numeric), len(classes)) for value in values]
     return np.asarray(codes, dtype=np.int64)[inverse]
+
+
+def _label(name: Any, numeric: bool) -> float | str:
+    """How a class is compared: 1, 1.0, True and "1" are the same class of a numeric response."""
+    text = str(np.asarray(name).astype(str))
+    try:
+        return float(name) if numeric else text
+    except (TypeError, ValueError):
+        return text
 
 
 def bucket(name: str) -> int:

@@ -12,19 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.records import Response
+from sfumato.records import Response, is_finite
 from sfumato.sources import declared_response, encode_response
 from sfumato.typing import FloatArray, IntArray
+
+MISSING_Y = "y has missing or infinite values (NaN or inf); drop or impute them first."
 
 
 def features_to_array(table: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Feature table as float64 array, with its column names (None for plain arrays, which pass unchanged)."""
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise InputError("x has several columns of the same name; rename them.") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError("x is a lazy table; collect it first, or write Parquet files and scan them.")
     if not isinstance(frame, nw.DataFrame):
         return table, None
-    columns = [_numbers(frame[name], name) for name in frame.columns]
+    columns = [_numbers(frame.get_column(name), name) for name in frame.columns]
     x = np.column_stack(columns) if columns else np.empty((len(frame), 0))
-    return np.ascontiguousarray(x), tuple(str(name) for name in frame.columns)
+    return np.ascontiguousarray(x), _column_names(frame.columns)
 
 
 def response_to_array(y: Any, classes: Sequence[Any] | None) -> tuple[FloatArray | IntArray, Response]:
@@ -32,8 +39,7 @@ def response_to_array(y: Any, classes: Sequence[Any] | None) -> tuple[FloatArray
 
     Numbers and booleans are numeric unless `classes` declares them to be categories; anything else is text.
     """
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    raw: NDArray[Any] = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(y)
+    raw = _raw(y)
     if raw.ndim == 2 and raw.shape[1] == 1:
         raw = raw[:, 0]
     if raw.ndim != 1:
@@ -43,20 +49,42 @@ def response_to_array(y: Any, classes: Sequence[Any] | None) -> tuple[FloatArray
     if raw.dtype == object:
         raw = _settle(raw)
     numeric = raw.dtype.kind in "biuf"
+    if numeric and not is_finite(raw):
+        raise InputError(MISSING_Y)
     response = declared_response(numeric, classes)
-    encoded = encode_response(raw, response, classes)
-    if not np.isfinite(encoded).all():
-        raise InputError("y has missing or infinite values (NaN or inf); drop or impute them first.")
-    return encoded, response
+    return encode_response(raw, response, classes), response
+
+
+def _column_names(names: Sequence[Any]) -> tuple[str, ...] | None:
+    """Names as scikit-learn keeps them: only if all are text; numbered columns have none."""
+    are_text = {isinstance(name, str) for name in names}
+    if len(are_text) > 1:
+        raise InputError("x has column names of which some are text and some are not; make all of them text.")
+    return tuple(names) if are_text == {True} else None
+
+
+def _raw(y: Any) -> NDArray[Any]:
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        if series.null_count() > 0:
+            raise InputError(MISSING_Y)
+        return np.asarray(series.to_numpy())
+    try:
+        return np.asarray(y)
+    except ValueError:
+        raise InputError("y must be one column; give a 1-d array of responses.") from None
 
 
 def _settle(raw: NDArray[Any]) -> NDArray[Any]:
     """An object column as numbers if all its cells are, else as text; missing cells are refused."""
     if any(value is None or (isinstance(value, float) and value != value) for value in raw):
-        raise InputError("y has missing or infinite values (NaN or inf); drop or impute them first.")
-    if all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in raw):
+        raise InputError(MISSING_Y)
+    if not all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in raw):
+        return raw.astype(str)
+    try:
         return raw.astype(np.float64)
-    return raw.astype(str)
+    except (TypeError, OverflowError):
+        raise InputError("y has numbers that are complex or too large for a float; rescale them first.") from None
 
 
 def _numbers(column: Any, name: str) -> FloatArray:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sfumato.errors import InputError
+from sfumato.records import is_finite
 from sfumato.sources import ArraySource, Source
 from sfumato.tables import features_to_array, response_to_array
 from sfumato.typing import FloatArray
@@ -24,19 +24,19 @@ def fit_source(estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None) ->
         X.check()
         _remember(estimator, np.empty((0, X.n_features)), X.feature_names)
         return X
-    x, names = _array(estimator, X)
+    x, names = _array(X)
     if y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     responses, kind = response_to_array(y, classes)
     if len(responses) != len(x):
         raise InputError("x and y must have the same number of rows.")
-    _remember(estimator, X if names is None else x, names)
+    _remember(estimator, x, names)
     return ArraySource(x, responses, kind, names)
 
 
 def transform_array(estimator: Any, X: Any) -> FloatArray:
     """Checked features for ``transform``."""
-    x, names = _array(estimator, X)
+    x, names = _array(X)
     if names is None:
         _check_feature_names(estimator, X, reset=False)
     elif hasattr(estimator, "feature_names_in_") and tuple(estimator.feature_names_in_) != names:
@@ -45,35 +45,48 @@ def transform_array(estimator: Any, X: Any) -> FloatArray:
     return x
 
 
-def _array(estimator: Any, X: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+def _array(X: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """Finite float64 table (n, p) and its column names.
+
+    scikit-learn's own ``check_array`` prints the array in some of its messages, so the checks are made here.
+    """
     table, names = features_to_array(X)
-    if not hasattr(table, "dtype"):
-        table = _plain(table)
-    kind = getattr(getattr(table, "dtype", None), "kind", "f")
-    if kind in "OUSV" and not hasattr(X, "toarray"):
-        table = _numeric(table)
-    x = check_array(table, dtype=np.float64, estimator=estimator, input_name="X", order="C")
+    if hasattr(table, "toarray"):
+        raise InputError("x is sparse, but dense data is required; call toarray() first.")
+    raw = _plain(table)
+    if raw.ndim != 2:
+        raise InputError(f"x must be a table, 2-d, got {raw.ndim}-d. Reshape your data to (n_samples, n_features).")
+    rows, columns = raw.shape
+    if columns == 0:
+        raise InputError(f"x has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required; give a column.")
+    if rows == 0:
+        raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
+    x = np.ascontiguousarray(_numeric(raw), dtype=np.float64)
+    if not is_finite(x):
+        raise InputError("x has missing or infinite values (NaN or inf); drop or impute them first.")
     return x, names
 
 
 def _plain(table: Any) -> NDArray[Any]:
-    if hasattr(table, "toarray") or hasattr(table, "__array__"):
-        return table  # type: ignore[no-any-return]
     try:
         return np.asarray(table)
     except ValueError:
         raise InputError("x must be a table of numbers with rows of equal length.") from None
 
 
-def _numeric(table: Any) -> NDArray[Any]:
-    if any(isinstance(cell, (str, bytes, dict, list, complex)) for cell in np.ravel(np.asarray(table, dtype=object))):
+def _numeric(raw: NDArray[Any]) -> NDArray[Any]:
+    if raw.dtype.kind in "biuf":
+        return raw
+    if raw.dtype.kind == "c":
+        raise InputError("x must be real; Complex data not supported, give real and imaginary parts as columns.")
+    if raw.dtype.kind != "O" or any(isinstance(cell, (str, bytes, dict, list, complex)) for cell in raw.ravel()):
         raise InputError(
             "x has cells that are not numbers (argument must be a string or a number); "
             "encode them or leave the column out."
         )
     try:
-        return np.asarray(table, dtype=np.float64)
-    except (TypeError, ValueError):
+        return raw.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise InputError("x has cells that are not numbers; encode them or leave the column out.") from None
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from sfumato.errors import BudgetError, InputError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.ledger_file import FileLedger
 from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.typing import Relation
@@ -72,17 +74,22 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def open_ledger(ledger: Any, budget: Budget, relation: Relation, noise: Noise) -> Ledger:
-    """The ledger a run writes to: its own, or a shared one with room for the whole budget of the run.
+    """The ledger a run writes to: its own, or a shared one (a path names its file) with room for the whole run.
 
-    Checked before a record is read: a run spends exactly its budget, so one line of that cost stands for it.
+    Checked before a record is read: a run spends exactly its budget, so one line of that cost stands for it. The
+    curator then reserves the plan itself, after the records were found to be usable.
     """
     if ledger is None:
         return Ledger(budget, relation, rehearsal=noise.rehearsal)
+    if isinstance(ledger, (str, PathLike)):
+        ledger = FileLedger(ledger)
+    elif isinstance(ledger, FileLedger):
+        ledger = ledger.begin()
     if not isinstance(ledger, Ledger):
-        raise InputError("ledger must be a sfumato Ledger or None.")
+        raise InputError("ledger must be a sfumato Ledger, the path of a ledger file, or None.")
     if ledger.relation != relation:
         raise InputError(f"relation is {relation!r} but the ledger was opened for {ledger.relation!r}; use one.")
     if ledger.rehearsal != noise.rehearsal:
         raise BudgetError("random_state must not be set on a run that writes to a real ledger; leave it None.")
-    ledger.reserve(Plan((Line("whole", "whole run", 1.0, ""),)).calibrate(budget))
+    ledger.admit(Plan((Line("whole", "whole run", 1.0, ""),)).calibrate(budget))
     return ledger

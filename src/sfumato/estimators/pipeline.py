@@ -19,7 +19,7 @@ from sfumato.solve.spectral import Spectrum, directions_in_x
 from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
-SHARES = {"location": 0.10, "ranks": 0.05, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
+SHARES = {"location": 0.10, "ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
 """Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative."""
 
 

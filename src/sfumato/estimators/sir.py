@@ -1,6 +1,5 @@
 """PrivateSIR: sliced inverse regression with a differential-privacy guarantee."""
 
-import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,30 +10,20 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
-from sfumato.errors import InputError, PrivacyWarning
+from sfumato.errors import InputError
 from sfumato.estimators.explanation import Explanation
-from sfumato.estimators.inputs import fit_source, transform_array
-from sfumato.estimators.parameters import (
-    budget_of,
-    directions_of,
-    noise_of,
-    one_of,
-    open_ledger,
-    relation_of,
-    share_of,
-)
+from sfumato.estimators.inputs import transform_array
+from sfumato.estimators.parameters import budget_of, directions_of, one_of, relation_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task, run
+from sfumato.estimators.session import open_session
 from sfumato.iterate.picture import Picture
-from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.records import Response
-from sfumato.settings.central import Central
 from sfumato.sources import declared_response
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "descent", "one-shot")
 PICTURE_SHARE = 0.05
-REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
 
 
 class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -150,16 +139,9 @@ class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         y : array or series
             Response: numbers of any scale, booleans, or categories.
         """
-        budget = budget_of(self.epsilon, self.delta, self.rho)
-        relation, noise = relation_of(self.relation), noise_of(self.random_state)
-        ledger = open_ledger(self.ledger, budget, relation, noise)
-        source = fit_source(self, X, y, self.classes)
-        n_records = source.count() if relation == "replace" else None
-        task = self._task(source.n_features, n_records, source.response)
-        if noise.rehearsal:
-            warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
-        curator = Curator(Central(source), task.plan().calibrate(budget), ledger, noise)
-        self._keep(run(task, curator), ledger)
+        session = open_session(self, X, y)
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        self._keep(run(task, session.curator(task.plan())), session.ledger)
         return self
 
     def transform(self, X: Any) -> FloatArray:

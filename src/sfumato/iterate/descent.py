@@ -28,7 +28,7 @@ class Schedule:
     shares: tuple[float, ...] = (2.0, 1.0, 2.0, 3.0)
     steps: tuple[float, ...] = (1.5, 1.5, 1.3, 1.0)
     level: float = 0.6
-    weights: tuple[float, ...] = (1.0, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6)
+    weights: tuple[float, ...] = (1.0, *([0.6] * 11))
     extra: int = 1
     extra_weight: float = 0.3
 

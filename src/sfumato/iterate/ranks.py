@@ -12,7 +12,7 @@ from sfumato.solve.counts import standing_out
 from sfumato.statistics.histograms import Bins, ResponseHistogram, octave_edges
 from sfumato.typing import FloatArray
 
-BINS = 96
+BINS = 48
 MOST_CLASSES = 64
 _NO_EDGES = np.empty(0)
 

@@ -1,7 +1,9 @@
 """Curator: the one door. Records, noise and ledger meet nowhere else."""
 
+import math
 from typing import Protocol
 
+from sfumato import progress
 from sfumato.privacy import mechanisms
 from sfumato.privacy.events import Gaussian, Laplace, Selection
 from sfumato.privacy.ledger import Entry, Ledger
@@ -43,6 +45,7 @@ class Curator:
         self._ledger = ledger
         self._noise = noise
         self._open = {line.name: line for line in plan.lines}
+        progress.planned([line.purpose for line in plan.lines])
 
     @property
     def relation(self) -> Relation:
@@ -70,7 +73,7 @@ class Curator:
         if not isinstance(event, Selection):
             raise RuntimeError(f"the plan's line {name!r} is not a selection; ask for it with answer.")
         peak = query.peak(self.relation)
-        self._record(line, query, peak, 2.0 * peak / event.epsilon)
+        self._record(line, query, peak, math.pi / math.sqrt(6.0) * 2.0 * peak / event.epsilon)  # std of a Gumbel
         return mechanisms.top(self._setting.sum(query), query, self.relation, event, self._noise)
 
     def _record(self, line: Line, query: BoundedSum, sensitivity: float, noise_std: float) -> None:
@@ -80,4 +83,6 @@ class Curator:
     def _take(self, name: str) -> Line:
         if name not in self._open:
             raise RuntimeError(f"the plan has no unanswered line {name!r}.")
-        return self._open.pop(name)
+        line = self._open.pop(name)
+        progress.started(line.purpose)
+        return line

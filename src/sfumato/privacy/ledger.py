@@ -1,16 +1,20 @@
 """Ledger: every release ever made on the data, written before its noise is drawn."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from threading import Lock
+from typing import Any, Self
 
 from sfumato.errors import BudgetError
+from sfumato.privacy import room
 from sfumato.privacy.accounting import total_epsilon, total_rho
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, NoGuarantee
 from sfumato.privacy.plan import Plan
 from sfumato.typing import Relation
 
+_ONE_AT_A_TIME = Lock()  # two threads that append at once would lose an entry: an undercount
 _RELATIONS = {
     "replace": "replacing any one record",
     "add-remove": "adding or removing any one record",
@@ -58,6 +62,7 @@ class Ledger:
         self.relation: Relation = relation
         self.rehearsal = rehearsal
         self._entries: tuple[Entry, ...] = ()
+        self._runs = 0
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -67,36 +72,50 @@ class Ledger:
     @property
     def events(self) -> tuple[Event, ...]:
         """Their costs."""
-        return tuple(entry.event for entry in self._entries)
+        return tuple(entry.event for entry in self.entries)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(self._entries)
+        return iter(self.entries)
 
-    def reserve(self, plan: Plan) -> None:
-        """Refuse a plan that would pass the budget, before any record is read."""
-        if not self.budget.allows(self.events + plan.events):
+    def admit(self, plan: Plan) -> None:
+        """Refuse a plan that would pass the budget, before any record is read; sets nothing aside."""
+        if not self._allows(plan.events):
             raise BudgetError(
-                f"the plan would pass the budget {self.budget.describe()}; "
+                f"the plan would pass the budget {self.budget.describe()}, of which {room.words(self.remaining())}; "
                 "raise the budget or start from an unspent ledger."
             )
 
+    def reserve(self, plan: Plan) -> None:
+        """Admit a plan whose releases will follow. A file-backed ledger sets its whole cost aside here."""
+        self.admit(plan)
+        self._runs += 1
+
     def record(self, entry: Entry) -> None:
         """Append an entry. Called before the noise is drawn: a crash may overcount, never undercount."""
-        stamped = Entry(**{name: getattr(entry, name) for name in Entry.__slots__ if name != "at"}, at=_now())
-        self._entries = (*self._entries, stamped)
+        with _ONE_AT_A_TIME:
+            self._entries = (*self._entries, replace(entry, at=_now()))
+
+    def remaining(self) -> Budget | None:
+        """The largest budget one more run can have (at the same delta); None if nothing is left.
+
+        >>> Ledger(Budget.zcdp(0.5), "replace").remaining()
+        Budget(epsilon=None, delta=None, rho=0.5)
+        """
+        return room.remaining(self.budget, self.events)
 
     def total(self, delta: float | None = None) -> float:
         """Epsilon spent by all releases together, at `delta` (the budget's own if None); inf if unguaranteed."""
-        if self.rehearsal and self._entries:
+        if self.rehearsal and self.entries:
             return float("inf")
-        return total_epsilon(self.events, self._delta(delta))
+        return self.spent(delta)
 
     def spent(self, delta: float | None = None) -> float:
         """Like `total`, but what the same releases cost with unseeded noise: what a rehearsal rehearses."""
-        return total_epsilon(self.events, self._delta(delta))
+        chosen = self._delta(delta)
+        return total_epsilon(self.events, chosen) if self._runs <= 1 else room.epsilon(self.events, chosen)
 
     @property
     def rho(self) -> float:
@@ -116,6 +135,10 @@ class Ledger:
             f"{self.budget.describe()} with respect to {_RELATIONS[self.relation]}."
         )
 
+    def _allows(self, events: tuple[Event, ...]) -> bool:
+        """Whether there is room for a run of these events. One plan is fixed beforehand; later ones are adaptive."""
+        return room.allows(self.budget, self.events, events)
+
     def _delta(self, delta: float | None) -> float:
         chosen = self.budget.delta if delta is None else delta
         if chosen is None:
@@ -124,8 +147,17 @@ class Ledger:
             )
         return chosen
 
+    def __copy__(self) -> Self:
+        """The ledger itself: scikit-learn's ``clone`` copies parameters, and a copied account is spent twice."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
     def __repr__(self) -> str:
-        return f"Ledger({len(self)} releases, budget {self.budget.describe()}, relation={self.relation!r})"
+        return (
+            f"{type(self).__name__}({len(self)} releases, budget {self.budget.describe()}, relation={self.relation!r})"
+        )
 
 
 def _now() -> str:

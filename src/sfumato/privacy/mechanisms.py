@@ -13,6 +13,9 @@ from sfumato.typing import FloatArray, IntArray, Relation
 FINEST = 2.0**22
 """Noise is drawn on a grid at least this much finer than its own scale, so that rounding the scale up to a whole
 number of units costs less than one part in four million."""
+_MOST_SHIFT = 24
+"""But a unit is never cut in more than 2**24: counts of up to 2**38 records still fit an int64. Only noise smaller
+than a quarter of a unit (a budget so large that it protects nobody) is rounded up by more than the above."""
 
 
 def gaussian_std(query: BoundedSum, relation: Relation, event: Gaussian) -> FloatArray:
@@ -56,5 +59,5 @@ def top(scores: IntArray, query: BoundedSum, relation: Relation, event: Selectio
 
 
 def _refine(scale: FloatArray, shape: tuple[int, ...]) -> tuple[IntArray, int]:
-    shift = max(0, math.ceil(math.log2(FINEST / float(scale.min()))))
+    shift = min(max(0, math.ceil(math.log2(FINEST / float(scale.min())))), _MOST_SHIFT)
     return np.broadcast_to(np.ceil(scale * 2.0**shift), shape).astype(np.int64), shift

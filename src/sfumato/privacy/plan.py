@@ -3,11 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import Literal, Self, assert_never
 
+from sfumato.errors import BudgetError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, Gaussian, Laplace, Selection
 
 _ROUNDING = 1.0 - 1e-9
 """Squares of the parts are added in floating point: aim this far below the total, so the sum is never above."""
+_LEAST_RHO = 2.0**-27
+"""A plan whose largest part is below this (noise of 8,000 times the sensitivity) would leave the range of the exact
+sampler in the middle of the run; it is refused before anything is spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +78,21 @@ class Plan:
         depend on earlier releases (Dong, Roth and Su 2022, Corollary 2). A mixture is scaled by bisection until
         the accountant's total meets the budget.
         """
+        calibrated = self._scaled(self._largest_rho(budget))
+        if max(line.rho for line in calibrated.lines) < _LEAST_RHO:
+            raise BudgetError(f"the budget {budget.describe()} is too small for any release to be of use; raise it.")
+        return calibrated
+
+    def _largest_rho(self, budget: Budget) -> float:
         if all(line.mechanism == "gaussian" for line in self.lines):
-            return self._scaled(budget.mu() ** 2 / 2.0 * _ROUNDING)
-        low, high = 0.0, 4.0 * budget.mu() ** 2
+            return budget.mu() ** 2 / 2.0 * _ROUNDING
+        low, high = 0.0, budget.mu() ** 2
+        while budget.allows(self._scaled(high).events):
+            low, high = high, 2.0 * high
         while high - low > 1e-9 * high:
             middle = (low + high) / 2.0
             low, high = (middle, high) if budget.allows(self._scaled(middle).events) else (low, middle)
-        return self._scaled(low)
+        return low
 
     def line(self, name: str) -> Line:
         """The line called `name`."""

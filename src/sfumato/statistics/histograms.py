@@ -188,7 +188,7 @@ def _octaves() -> IntArray:
     """
     pattern = np.arange(4096)
     exponent = np.clip((pattern & 0x7FF) - 1023 + OCTAVES + 1, 0, 2 * OCTAVES + 1)
-    return np.where(pattern & 0x800, -exponent, exponent) + 2 * OCTAVES + 1
+    return np.asarray(np.where(pattern & 0x800, -exponent, exponent) + 2 * OCTAVES + 1)
 
 
 _OCTAVE_OF = _octaves()

@@ -1,0 +1,29 @@
+"""``make bench``: every study in turn, results under benchmarks/results.
+
+``python -m benchmarks accuracy`` runs one of them; ``--replications 10`` makes a quick look.
+"""
+
+import argparse
+
+from benchmarks import accuracy, dimension, location, real, speed
+
+STUDIES = {
+    "accuracy": accuracy.main,
+    "dimension": dimension.main,
+    "location": location.main,
+    "real": real.main,
+    "speed": speed.main,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("studies", nargs="*", choices=[*STUDIES, []], default=list(STUDIES))
+    parser.add_argument("--replications", type=int, default=100)
+    options = parser.parse_args()
+    for name in options.studies:
+        STUDIES[name](options.replications)
+
+
+if __name__ == "__main__":
+    main()

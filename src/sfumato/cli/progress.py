@@ -1,0 +1,58 @@
+"""The progress bar: visible before the heavy libraries are loaded, one step per planned release."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from sfumato.cli.terminal import stderr
+from sfumato.progress import listening
+
+if TYPE_CHECKING:
+    from sfumato.sources import Source
+
+
+class Bar:
+    """Follows a run; a `Listener`."""
+
+    def __init__(self, progress: Progress, first: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(first, total=None)
+        self._begun = 0
+
+    def say(self, what: str) -> None:
+        """What is being done now."""
+        self._progress.update(self._task, description=what)
+
+    def planned(self, purposes: Sequence[str]) -> None:
+        """The releases to come."""
+        self._progress.update(self._task, total=len(purposes))
+
+    def started(self, purpose: str) -> None:
+        """One more release is being made: those before it are done."""
+        self._progress.update(self._task, description=purpose, completed=self._begun)
+        self._begun += 1
+
+    def watch(self, source: "Source") -> "Source":
+        """The same records; the bar moves on as they are read."""
+        from sfumato.cli.watched import Watched
+
+        return Watched(source, lambda part: self._progress.advance(self._task, part if self._begun else 0.0))
+
+
+@contextmanager
+def working(first: str) -> Iterator[Bar]:
+    """Show a bar on the terminal while the block runs; it leaves no trace."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("releases"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=stderr(), transient=True) as progress:
+        bar = Bar(progress, first)
+        with listening(bar):
+            yield bar

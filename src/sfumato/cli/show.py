@@ -1,0 +1,116 @@
+"""What a person sees in the terminal: a `Document` or a plan, laid out. Only numbers already released."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.bar import Bar
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from sfumato.report.document import Document, Heatmap, figure, figures, percent
+
+if TYPE_CHECKING:
+    from sfumato.estimators.explanation import Explanation
+
+MOST_ROWS, MOST_DIRECTIONS = 12, 4
+PLUS, MINUS, QUIET = "cyan", "magenta", "bright_black"
+SHADES = " ·░▒▓█"
+
+
+def show_document(console: Console, document: Document, title: str, explained: Sequence[float]) -> None:
+    """A fit: directions with the part of the response that each explains, picture, ledger, guarantee."""
+    console.print()
+    console.print(Text(title, style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
+    console.print()
+    console.print(_directions(document, explained))
+    if document.heatmap is not None:
+        console.print(_picture(document.heatmap))
+    console.print(_ledger(document))
+    console.print(_guarantee(document))
+
+
+def show_plan(console: Console, plan: "Explanation", title: str) -> None:
+    """A plan: every release, before anything is read."""
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    table.add_column("release")
+    for heading in ("share", "epsilon alone", "noise / sensitivity"):
+        table.add_column(heading, justify="right")
+    table.add_column("sensitivity", style=QUIET)
+    for row in plan.rows():
+        table.add_row(*map(Text, row))
+    console.print()
+    console.print(table)
+    console.print(f"All {len(plan.plan.lines)} releases together: [bold]{plan.budget.describe()}[/].")
+
+
+def _directions(document: Document, explained: Sequence[float]) -> RenderableType:
+    shown = range(min(document.n_directions, MOST_DIRECTIONS))
+    blocks: list[RenderableType] = [_direction(document, k, explained[k : k + 1]) for k in shown]
+    hidden = document.n_directions - len(blocks)
+    more = [Text(f"and {hidden} more directions", style=QUIET)] if hidden else []
+    return Group(Columns(blocks, padding=(0, 4)), *more, Text(document.spectrum.why, style=QUIET))
+
+
+def _direction(document: Document, k: int, explained: Sequence[float]) -> Table:
+    """One direction, heaviest features first."""
+    values = figures(row.values[k] for row in document.loadings)
+    errors = figures((row.errors[k] for row in document.loadings), 2)
+    order = sorted(range(len(values)), key=lambda i: -abs(document.loadings[i].values[k]))
+    title = Text.assemble((f"direction {k + 1}", "bold"), *(f" · explains {percent(part)}" for part in explained))
+    table = Table(box=None, show_header=False, title=title, title_justify="left", title_style=QUIET, pad_edge=False)
+    for justify in ("left", "left", "right", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    for i in order[:MOST_ROWS]:
+        value = document.loadings[i].values[k]
+        colour = PLUS if value >= 0 else MINUS
+        bar = Bar(1.0, 0.0, min(abs(value), 1.0), width=14, color=colour)
+        table.add_row(Text(document.loadings[i].feature), bar, values[i], Text(f"± {errors[i]}", style=QUIET))
+    if len(order) > MOST_ROWS:
+        table.add_row(Text(f"and {len(order) - MOST_ROWS} more", style=QUIET))
+    table.add_row()
+    return table
+
+
+def _picture(heatmap: Heatmap) -> RenderableType:
+    """Noisy counts as shades: response upward, first direction to the right."""
+    most = max(max(row) for row in heatmap.counts)
+    rows = ["".join(_shade(cell, most) * 2 for cell in line) for line in zip(*heatmap.counts, strict=True)]
+    body = Text("\n".join(reversed(rows)), style=PLUS)
+    up, right = f"{heatmap.y_label} ↑", f"{heatmap.x_label} →"
+    frame = Panel(body, title=up, title_align="left", subtitle=right, subtitle_align="right", expand=False, style=QUIET)
+    return Padding(frame, (1, 0, 0, 0))
+
+
+def _shade(count: float, most: float) -> str:
+    """Noise alone stays blank: counts are shown from a twentieth of the largest on."""
+    levels = len(SHADES) - 1
+    return SHADES[max(0, min(levels, round(levels * (count / most) ** 0.5)))] if count > most / 20 else SHADES[0]
+
+
+def _ledger(document: Document) -> RenderableType:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_footer=True)
+    table.add_column("ledger", footer=document.total)
+    for heading in ("sensitivity", "noise", "share", "epsilon alone"):
+        table.add_column(heading, justify="right")
+    for row in document.ledger:
+        cells = (figure(row.sensitivity), figure(row.noise_std), percent(row.share), figure(row.epsilon_alone))
+        table.add_row(Text(row.purpose), *cells)
+    return table
+
+
+def _guarantee(document: Document) -> RenderableType:
+    colour = "yellow" if document.rehearsal or document.guarantee.startswith("No ") else "green"
+    return Panel(Text(document.guarantee), border_style=colour, title="guarantee", title_align="left")
+
+
+def show_files(console: Console, files: Iterable[tuple[str, str]]) -> None:
+    """What was written: path and purpose."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for path, purpose in files:
+        table.add_row(Text(path, style="bold"), Text(purpose, style=QUIET))
+    console.print(table, soft_wrap=True)

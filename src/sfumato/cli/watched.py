@@ -1,0 +1,25 @@
+"""A source that tells how much of it has been read."""
+
+from collections.abc import Callable, Iterator
+
+from sfumato.records import Records
+from sfumato.sources import Source
+
+
+class Watched(Source):
+    """Another source, and a call with the fraction of a pass that each part is, once it is read."""
+
+    def __init__(self, source: Source, told: Callable[[float], None]) -> None:
+        self._source, self._told = source, told
+        self.n_features, self.response = source.n_features, source.response
+        self.feature_names = source.feature_names
+
+    def parts(self) -> list[int]:
+        return self._source.parts()
+
+    def read(self, part: int) -> Iterator[Records]:
+        yield from self._source.read(part)
+        self._told(1.0 / len(self._source.parts()))
+
+    def count(self) -> int:
+        return self._source.count()

@@ -1,0 +1,48 @@
+"""What every private fit does first: check the parameters, open the ledger, check the records."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.errors import PrivacyWarning
+from sfumato.estimators.inputs import fit_source
+from sfumato.estimators.parameters import budget_of, noise_of, open_ledger, relation_of
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.noise import Noise
+from sfumato.privacy.plan import Plan
+from sfumato.settings.central import Central
+from sfumato.sources import Source
+
+REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Records ready to be asked, and a ledger with room for the answers. Nothing has been spent yet."""
+
+    budget: Budget
+    ledger: Ledger
+    noise: Noise
+    source: Source
+
+    @property
+    def n_records(self) -> int | None:
+        """Number of records where it is public, under replace-one; None under add/remove-one."""
+        return self.source.count() if self.ledger.relation == "replace" else None
+
+    def curator(self, plan: Plan) -> Curator:
+        """The door, for a plan scaled to cost exactly the budget."""
+        return Curator(Central(self.source), plan.calibrate(self.budget), self.ledger, self.noise)
+
+
+def open_session(estimator: Any, X: Any, y: Any) -> Session:
+    """Check what an estimator with the usual privacy parameters was given; the ledger before the records."""
+    budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
+    relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
+    ledger = open_ledger(estimator.ledger, budget, relation, noise)
+    source = fit_source(estimator, X, y, estimator.classes)
+    if noise.rehearsal:
+        warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
+    return Session(budget, ledger, noise, source)

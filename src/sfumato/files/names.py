@@ -1,0 +1,34 @@
+"""Names: of files and of columns, with a suggestion for those that are mistyped."""
+
+import difflib
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+
+from sfumato.errors import InputError
+
+
+def find(pattern: str) -> list[Path]:
+    """The files of a path or glob pattern, sorted."""
+    if Path(pattern).exists():
+        return [Path(pattern)]
+    found = sorted(glob.glob(pattern, recursive=True))
+    if not found:
+        raise InputError(f"data: no file matches {pattern!r}; check the name or the pattern.")
+    return [Path(name) for name in found]
+
+
+def suggest(name: str, names: Sequence[str], parameter: str) -> None:
+    """Refuse a name that is not among `names`, with the one that was probably meant.
+
+    >>> suggest("agee", ["age", "weight"], "features")
+    Traceback (most recent call last):
+    sfumato.errors.InputError: features: there is no column 'agee'; did you mean 'age'?
+    """
+    if name in names:
+        return
+    folded = {other.lower(): other for other in names}
+    close = difflib.get_close_matches(name.lower(), folded, n=1)
+    shown = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
+    hint = f"did you mean {folded[close[0]]!r}?" if close else f"choose among {shown}."
+    raise InputError(f"{parameter}: there is no column {name!r}; {hint}")

@@ -1,0 +1,91 @@
+"""Table: one file of records in columns, whatever its format."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from sfumato.errors import InputError
+
+Kind = Literal["number", "truth", "text", "other"]
+
+
+class Table(ABC):
+    """One file of records in columns."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    @abstractmethod
+    def schema(self) -> Any:
+        """The Arrow schema: names and types of the columns."""
+
+    @property
+    def names(self) -> list[str]:
+        """Column names, in order."""
+        return list(self.schema.names)
+
+    def kind(self, name: str) -> Kind:
+        """What the cells of a column are."""
+        return kind_of(self.schema.field(name).type)
+
+    @abstractmethod
+    def parts(self) -> int:
+        """Number of parts that can be read apart."""
+
+    @abstractmethod
+    def batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
+        """Record batches of some columns, of at most `rows` rows."""
+
+    @abstractmethod
+    def count(self) -> int:
+        """Number of rows."""
+
+    @abstractmethod
+    def size(self, columns: int) -> int:
+        """About how many bytes `columns` columns of numbers take in memory."""
+
+
+def kind_of(arrow_type: Any) -> Kind:
+    """The kind of cells of an Arrow type. A column without any value so far counts as numbers."""
+    types = pa.types
+    if types.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    if types.is_boolean(arrow_type):
+        return "truth"
+    if types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_decimal(arrow_type):
+        return "number"
+    if types.is_null(arrow_type):
+        return "number"
+    is_text = (types.is_string, types.is_large_string, types.is_string_view)
+    return "text" if any(test(arrow_type) for test in is_text) else "other"
+
+
+@contextmanager
+def readable(path: Path, form: str, names: Sequence[str] = ()) -> Iterator[None]:
+    """Turn a reader's complaint into ours: pyarrow quotes the offending cell, which must not be seen."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        place = re.match(r"In CSV column #(\d+):", str(error))
+        if place and int(place[1]) < len(names):
+            name = names[int(place[1])]
+            reason = f"column {name!r} of {path} has cells unlike those at its beginning; mend or leave out the column."
+        elif "Expected" in str(error):
+            reason = f"{path} has a row with more or fewer cells than column names; mend it."
+        else:
+            reason = f"{path} is not a readable {form} file; check that it is whole and in UTF-8."
+        raise InputError(f"data: {reason}") from None
+    except OSError as error:
+        raise InputError(f"data: {path} cannot be read ({error.strerror or f'not a {form} file'}).") from None
+
+
+def sliced(batch: Any, rows: int) -> Iterator[Any]:
+    for start in range(0, batch.num_rows, rows):
+        yield batch.slice(start, rows)

@@ -1,0 +1,10 @@
+"""The model file: a fitted estimator as JSON that can be read by hand and loads without running code.
+
+It holds the parameters, the released values and the ledger; whatever is in it was paid for, so the file may be
+sent wherever the report may.
+"""
+
+from sfumato.model.read import Inputs, load_inputs, load_model
+from sfumato.model.write import FORMAT, save_model
+
+__all__ = ["FORMAT", "Inputs", "load_inputs", "load_model", "save_model"]

@@ -1,0 +1,135 @@
+"""What the lines of a ledger add up to: runs, their releases, and the cost that counts. Pure."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.events import Event
+from sfumato.privacy.ledger import Entry
+from sfumato.privacy.ledger_lines import (
+    VERSION,
+    BadLineError,
+    Line,
+    budget_from,
+    entry_from,
+    events_from,
+    relation_from,
+    text_field,
+)
+from sfumato.typing import Relation
+
+Hashed = tuple[str, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One plan's life: what was set aside, what was released, whether more can follow.
+
+    While a run is open the whole plan counts, released or not, so that a crash overcounts. Once closed only its
+    releases count; it can make no further one.
+    """
+
+    id: str
+    planned: tuple[Event, ...] = ()
+    entries: tuple[Hashed, ...] = ()
+    closed: bool = False
+    at: str = ""
+    by: Mapping[str, Any] = field(default_factory=dict)
+    purpose: str = ""
+
+    @property
+    def unspent(self) -> tuple[Event, ...]:
+        """What was set aside and not yet released; nothing once the run is closed."""
+        if self.closed:
+            return ()
+        return tuple((Counter(self.planned) - Counter(entry.event for _, entry in self.entries)).elements())
+
+    @property
+    def counted(self) -> tuple[Event, ...]:
+        """The cost of the run."""
+        return (*(entry.event for _, entry in self.entries), *self.unspent)
+
+    @property
+    def state(self) -> str:
+        """In a word."""
+        return "closed" if self.closed else "open" if self.unspent else "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The state of a ledger after some lines."""
+
+    cap: Budget
+    relation: Relation
+    rehearsal: bool
+    created: str
+    runs: Mapping[str, Run] = field(default_factory=dict)
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Every cost that counts."""
+        return tuple(event for run in self.runs.values() for event in run.counted)
+
+    def after(self, line: Line) -> "Account":
+        """The account with one more line, or `BadLineError`."""
+        match line.kind:
+            case "reserve" | "repair":
+                return self._reserved(line)
+            case "entry":
+                return self._recorded(line)
+            case "close":
+                run = self._run(line)
+                return self._with(replace(run, closed=True))
+        raise BadLineError(f"its kind {line.kind[:20]!r} is not known to this version")
+
+    def _reserved(self, line: Line) -> "Account":
+        run = self.runs.get(name := text_field(line, "run"), Run(name))
+        if run.closed:
+            raise BadLineError("it sets a cost aside for a run that is closed")
+        planned = events_from(line.fields.get("planned"))
+        by = line.fields.get("by")
+        begun = replace(run, by=by if isinstance(by, dict) else {}, at=_optional(line, "at"))
+        return self._with(replace(begun, planned=run.planned + planned, purpose=_optional(line, "purpose")))
+
+    def _recorded(self, line: Line) -> "Account":
+        entry, name = entry_from(line.fields.get("entry")), text_field(line, "run")
+        run = self.runs.get(name, Run(name))
+        if run.closed:
+            raise BadLineError("it records a release of a run that is closed")
+        account = self._with(replace(run, entries=(*run.entries, (_origin(line), entry))))
+        return replace(account, entries=(*self.entries, entry))
+
+    def _run(self, line: Line) -> Run:
+        name = text_field(line, "run")
+        if name not in self.runs:
+            raise BadLineError("it closes a run that never began")
+        return self.runs[name]
+
+    def _with(self, run: Run) -> "Account":
+        return replace(self, runs={**self.runs, run.id: run})
+
+
+def open_account(line: Line) -> Account:
+    """The account a header opens, or `BadLineError`."""
+    if line.kind != "header":
+        raise BadLineError("the first line is not the header of a ledger")
+    if line.fields.get("version") != VERSION:
+        raise BadLineError(f"it was written by another version; this one reads version {VERSION}")
+    rehearsal = line.fields.get("rehearsal")
+    if not isinstance(rehearsal, bool):
+        raise BadLineError("its rehearsal flag is missing")
+    relation = relation_from(line.fields.get("relation"))
+    return Account(budget_from(line.fields.get("cap")), relation, rehearsal, _optional(line, "at"))
+
+
+def _optional(line: Line, name: str) -> str:
+    value = line.fields.get(name)
+    return value[:200] if isinstance(value, str) else ""
+
+
+def _origin(line: Line) -> str:
+    """Hash under which the release was first written; a merge or repair copies it."""
+    return _optional(line, "origin") or line.hash

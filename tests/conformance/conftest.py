@@ -1,0 +1,145 @@
+"""The registry of bounded sums: a new one is added here and inherits every test of this folder."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+from sfumato.bounds import Bounds
+from sfumato.records import Records
+from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.histograms import (
+    Bins,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
+from sfumato.statistics.moments import Moments
+from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.whitening import Whitening
+from sfumato.sums import BoundedSum
+
+LOWER, UPPER = -2.0, 3.0
+EDGES = np.array([-3.0, -1.0, 0.0, 1e-300, 0.5, 4.0])
+CODES = 5
+TINY_AND_HUGE = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 1e-160, -1e-160, 1e154, -1e154, 1.7e308, -1.7e308]
+BOUNDARY = [LOWER, UPPER, 0.5, np.nextafter(LOWER, -9), np.nextafter(UPPER, 9), np.nextafter(0.5, 0), 1.0, -1.0]
+EXTREMES = np.array([*TINY_AND_HUGE, *BOUNDARY, 2.0**40, -(2.0**-40), 100.0])
+ROUNDING = 1 + Fraction(1, 2**45)
+"""Weights and bounds are floats of irrational numbers, each a few roundings (2**-52) away; the noise is rounded up
+by far more."""
+
+
+def grid(p):
+    return Bounds(LOWER, UPPER).grid(p)
+
+
+def whitening(p, cap=None):
+    rng = np.random.default_rng(p)
+    matrix = np.diag(2.0 ** rng.uniform(-1, 1, p)) + rng.normal(size=(p, p)) / (4 * p)
+    return Whitening(grid(p), matrix, rng.uniform(-0.2, 0.2, p), 2.0 * np.sqrt(p) if cap is None else cap)
+
+
+def residual(p, bins, spread=20.0, largest=1e7):
+    """A table whose rows come with both signs; coefficients beyond the largest that are used."""
+    rng = np.random.default_rng(p + 1)
+    half = rng.normal(size=((bins.count + 1) // 2, 3)) * spread
+    table = np.concatenate([half, -half])[: bins.count]
+    coefficients = rng.normal(size=(p + 1, 3)) / np.sqrt(p)
+    coefficients[0, 0] = largest
+    return Residual(whitening(p), bins, table, coefficients, 1.0)
+
+
+def numbers():
+    return Bins(EDGES)
+
+
+def codes():
+    return Bins(np.empty(0), categories=CODES)
+
+
+def slices(p, bins, weight):
+    return SlicedMoments(whitening(p, cap=0.5), bins, np.arange(bins.count) // 2, (bins.count + 1) // 2, weight)
+
+
+def picture(p, bins):
+    direction = np.random.default_rng(p).normal(size=p)
+    return ProjectionHistogram(whitening(p), direction, bins, np.arange(bins.count) % 3, 3, 8)
+
+
+@cache
+def built(build, p):
+    return build(p)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A bounded sum for every number of features, and how to make records for it."""
+
+    name: str
+    build: Callable[[int], BoundedSum]
+    has_codes: bool = False
+    p: int = 3
+
+    @property
+    def query(self) -> BoundedSum:
+        return built(self.build, self.p)
+
+    def records(self, rng, n, p=None):
+        """Ordinary and extreme records, mixed."""
+        p = p or self.p
+        x = rng.normal(size=(n, p)) * 10.0 ** rng.uniform(-3, 3, size=(n, 1))
+        wild = rng.random((n, p)) < 0.2
+        x[wild] = rng.choice(EXTREMES, wild.sum())
+        y = np.where(rng.random(n) < 0.5, rng.normal(size=n) * 3, rng.choice(np.append(EXTREMES, EDGES), n))
+        return Records(x, rng.integers(0, CODES, n) if self.has_codes else y)
+
+    def of(self, x, y):
+        """Contribution of one record."""
+        return self.query.of(Records(np.asarray(x)[None], np.asarray([y])))
+
+    def length(self, v):
+        """Weighted length in floats, for the search."""
+        return float(np.sqrt(((self.query.weights * v.astype(float)) ** 2).sum()))
+
+    def is_within(self, v, bound):
+        """Whether the weighted length of an integer vector is at most the bound, in exact arithmetic."""
+        w = np.broadcast_to(self.query.weights, self.query.shape).ravel()
+        square = sum(Fraction(float(w[j])) ** 2 * int(v.flat[j]) ** 2 for j in np.flatnonzero(v))
+        return square <= Fraction(bound) ** 2 * ROUNDING
+
+
+CASES = [
+    Case("response", lambda p: ResponseHistogram(numbers())),
+    Case("classes", lambda p: ResponseHistogram(codes()), has_codes=True),
+    Case("lengths", lambda p: NormHistogram(grid(p))),
+    Case("octaves", OctaveHistograms),
+    Case("linear", lambda p: LinearHistograms(np.full(p, -1.0), np.linspace(1, 2, p), 6)),
+    Case("moments", lambda p: Moments(grid(p), 0.8)),
+    Case("moments of all", lambda p: Moments(grid(p), float(np.sqrt(p)), centre_weight=1.0)),
+    Case("moments, centre first", lambda p: Moments(grid(p), 0.01, centre_weight=2.0)),
+    Case("residual sizes", lambda p: ResidualHistogram(residual(p, numbers(), 0.5, 1.0))),
+    Case("residual products", lambda p: ResidualProduct(residual(p, numbers()), 1.0)),
+    Case("residual products of classes", lambda p: ResidualProduct(residual(p, codes()), 0.3), has_codes=True),
+    Case("slices", lambda p: slices(p, numbers(), 1.0)),
+    Case("slices of classes", lambda p: slices(p, codes(), 0.4), has_codes=True),
+    Case("picture", lambda p: picture(p, numbers())),
+    Case("picture of classes", lambda p: picture(p, codes()), has_codes=True),
+]
+
+
+@pytest.fixture(params=CASES, ids=[case.name.replace(" ", "-") for case in CASES])
+def case(request) -> Case:
+    return request.param
+
+
+@pytest.fixture
+def registered() -> set[str]:
+    """Qualified names of the classes in the registry."""
+    kinds = {type(case.query) for case in CASES}
+    return {f"{kind.__module__}.{kind.__qualname__}" for kind in kinds}
