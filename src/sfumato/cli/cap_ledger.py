@@ -1,20 +1,23 @@
-"""The seam to ledger files: a cap shared by many runs."""
+"""The seam to ledger files: one cap, shared by many runs on the same records."""
 
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sfumato.errors import InputError
+from sfumato.cli.terminal import note
 
 if TYPE_CHECKING:
-    from sfumato.cli.options import Wishes
-
-MODULE = "sfumato.privacy.ledger_file"
+    from sfumato.privacy.ledger_file import FileLedger
 
 
-def open_cap_ledger(path: Path, wishes: "Wishes") -> Any:
-    """The ledger in a file, opened for a run with these wishes."""
-    if find_spec(MODULE) is None:
-        raise InputError("cap-ledger: ledger files are not available in this version of sfumato; leave it out.")
-    return import_module(MODULE).open_ledger_file(path, relation=wishes.relation)
+def open_cap_ledger(path: Path, purpose: str) -> "FileLedger":
+    """The ledger in a file that exists; what the run is for is written into it."""
+    from sfumato.privacy.ledger_file import FileLedger
+
+    return FileLedger(path, purpose=purpose)
+
+
+def say_what_is_left(ledger: "FileLedger") -> None:
+    """One line on the cap after a run."""
+    left = ledger.remaining()
+    rest = "nothing is left" if left is None else f"{left.describe()} is left for one more run"
+    note(f"{ledger.path}: cap {ledger.budget.describe()}; {rest}.")

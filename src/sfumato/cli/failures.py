@@ -68,7 +68,8 @@ def _refuse(sentence: str, code: int) -> int:
 
 def _with_help(error: Any) -> str:
     command = error.ctx.command_path if getattr(error, "ctx", None) else "sfumato"
-    return f"{error.format_message().rstrip('.')}; see '{command} --help'."
+    message = error.format_message().rstrip(".")
+    return f"{message}{'' if message.endswith('?') else ';'} see '{command} --help'."
 
 
 def _unexpected(error: Exception) -> str:

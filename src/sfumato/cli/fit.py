@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.bounds import read_bounds
-from sfumato.cli.cap_ledger import open_cap_ledger
+from sfumato.cli.cap_ledger import open_cap_ledger, say_what_is_left
 from sfumato.cli.options import (
     BUDGET,
     STUDY,
@@ -55,6 +55,11 @@ class Study:
     bounds: str
     drop_missing: bool
 
+    @property
+    def title(self) -> str:
+        """What is explained."""
+        return f"{self.response} in {self.data}"
+
     def source(self, classes: Sequence[str] | None) -> "FileSource":
         """The records; nothing but the names and kinds of the columns has been read yet."""
         from sfumato.files import open_source
@@ -81,7 +86,7 @@ def fit(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Directory for report.html, model.json and directions.csv.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan, spend nothing, read no record.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and spend nothing.")] = False,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
@@ -168,17 +173,24 @@ def _run(study: Study, wishes: Wishes, out: Path | None, cap_ledger: Path | None
     again = out is not None and (out / "model.json").exists()
     with new_directory(out) if out is not None else nullcontext() as draft:
         with working("loading the library") as bar, _notes():
+            from sfumato.model import standalone
+
             source = study.source(wishes.classes)
-            ledger = open_cap_ledger(cap_ledger, wishes) if cap_ledger is not None else None
+            ledger = (
+                None if cap_ledger is None else open_cap_ledger(cap_ledger, f"fit {study.response} in {study.data}")
+            )
             estimator = wishes.estimator(study.public_bounds(source), ledger)
             bar.say("reading and checking the records")
             estimator.fit(bar.watch(source))
+            fitted = standalone(estimator)
             if draft is not None:
                 bar.say("writing the report")
-                _write(estimator, source, study.response, draft)
-        _show(estimator, study)
+                _write(fitted, source, study.response, draft)
+        _show(fitted, study)
+    if ledger is not None:
+        say_what_is_left(ledger)
     if out is None:
-        note("nothing was written; add --out DIR to keep the report and the model of a fit.")
+        note("no report and no model were written; add --out DIR to keep them.")
         return
     if again:
         note(f"{out} held an earlier fit, now replaced; what it spent is still spent.")
@@ -208,8 +220,7 @@ def _show(estimator: "PrivateSIR", study: Study) -> None:
     from sfumato.cli.show import show_document
     from sfumato.report.build import document
 
-    title = f"{study.response} in {study.data}"
-    show_document(stdout(), document(estimator), title, estimator.eigenvalues_.tolist())
+    show_document(stdout(), document(estimator), study.title, estimator.eigenvalues_.tolist())
 
 
 @contextmanager

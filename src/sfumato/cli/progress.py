@@ -52,7 +52,8 @@ def working(first: str) -> Iterator[Bar]:
         TextColumn("releases"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=stderr(), transient=True) as progress:
+    console = stderr()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = Bar(progress, first)
         with listening(bar):
             yield bar

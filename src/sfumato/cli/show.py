@@ -1,5 +1,6 @@
 """What a person sees in the terminal: a `Document` or a plan, laid out. Only numbers already released."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -78,18 +79,18 @@ def _direction(document: Document, k: int, explained: Sequence[float]) -> Table:
 
 def _picture(heatmap: Heatmap) -> RenderableType:
     """Noisy counts as shades: response upward, first direction to the right."""
-    most = max(max(row) for row in heatmap.counts)
-    rows = ["".join(_shade(cell, most) * 2 for cell in line) for line in zip(*heatmap.counts, strict=True)]
+    most, noise = max(max(row) for row in heatmap.counts), heatmap.noise_std
+    rows = ["".join(_shade(cell, most, noise) * 2 for cell in line) for line in zip(*heatmap.counts, strict=True)]
     body = Text("\n".join(reversed(rows)), style=PLUS)
     up, right = f"{heatmap.y_label} ↑", f"{heatmap.x_label} →"
     frame = Panel(body, title=up, title_align="left", subtitle=right, subtitle_align="right", expand=False, style=QUIET)
     return Padding(frame, (1, 0, 0, 0))
 
 
-def _shade(count: float, most: float) -> str:
-    """Noise alone stays blank: counts are shown from a twentieth of the largest on."""
-    levels = len(SHADES) - 1
-    return SHADES[max(0, min(levels, round(levels * (count / most) ** 0.5)))] if count > most / 20 else SHADES[0]
+def _shade(count: float, most: float, noise: float) -> str:
+    """Counts that do not stand out of their noise stay blank; the root makes the small ones visible."""
+    level = math.sqrt(count / most) if count > 2 * noise else 0.0
+    return SHADES[round(level * (len(SHADES) - 1))]
 
 
 def _ledger(document: Document) -> RenderableType:

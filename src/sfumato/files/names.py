@@ -14,7 +14,9 @@ def find(pattern: str) -> list[Path]:
         return [Path(pattern)]
     found = sorted(glob.glob(pattern, recursive=True))
     if not found:
-        raise InputError(f"data: no file matches {pattern!r}; check the name or the pattern.")
+        close = difflib.get_close_matches(pattern, glob.glob(str(Path(pattern).parent / "*")), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "check the name or the pattern."
+        raise InputError(f"data: no file matches {pattern!r}; {hint}")
     return [Path(name) for name in found]
 
 

@@ -16,7 +16,7 @@ from sfumato.estimators.sir import METHODS, PICTURE_SHARE, PrivateSIR
 from sfumato.files import Columns
 from sfumato.iterate.picture import Picture
 from sfumato.model.strict import Node, read_json
-from sfumato.model.write import FORMAT
+from sfumato.model.write import FORMAT, content, restored
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event
 from sfumato.privacy.ledger import Entry, Ledger
@@ -51,7 +51,20 @@ def load_model(path: str | PathLike[str]) -> PrivateSIR:
     The file is data: nothing in it is run, and a file that does not say exactly what a model file must say is
     refused with an `InputError` that names the place.
     """
-    top = _top(path)
+    return _model(_top(read_json(Path(path)), str(path)))
+
+
+def standalone(estimator: PrivateSIR) -> PrivateSIR:
+    """What a model file of `estimator` would load as: its own releases, without a ledger shared with others."""
+    return _model(_top(Node(content(estimator)), "model"))
+
+
+def load_inputs(path: str | PathLike[str]) -> Inputs:
+    """How the features of a model file were made."""
+    return _inputs(_top(read_json(Path(path)), str(path))["inputs"])
+
+
+def _model(top: dict[str, Node]) -> PrivateSIR:
     inputs = _inputs(top["inputs"])
     estimator = _estimator(top["parameters"], inputs.n_features)
     _set_released(estimator, top["released"], inputs.n_features)
@@ -62,13 +75,7 @@ def load_model(path: str | PathLike[str]) -> PrivateSIR:
     return estimator
 
 
-def load_inputs(path: str | PathLike[str]) -> Inputs:
-    """How the features of a model file were made."""
-    return _inputs(_top(path)["inputs"])
-
-
-def _top(path: str | PathLike[str]) -> dict[str, Node]:
-    node = read_json(Path(path))
+def _top(node: Node, path: str) -> dict[str, Node]:
     version = node.value.get("format") if isinstance(node.value, dict) else None
     if version != FORMAT:
         what = "of an unknown version" if str(version).startswith("sfumato-model/") else "not a model file"
@@ -155,10 +162,9 @@ def _ledger(node: Node) -> Ledger:
     fields = node.fields("budget", "relation", "rehearsal", "guarantee", "entries")
     budget = fields["budget"].fields("epsilon", "delta", "rho")
     spent = _checked(fields["budget"], lambda: Budget(**{name: member.value for name, member in budget.items()}))
-    ledger = Ledger(spent, _relation(fields["relation"]), rehearsal=fields["rehearsal"].truth())
-    ledger._entries = tuple(_entry(entry) for entry in fields["entries"].elements())
     fields["guarantee"].text()  # for the reader; ours is made from the entries
-    return ledger
+    entries = [_entry(entry) for entry in fields["entries"].elements()]
+    return restored(spent, _relation(fields["relation"]), fields["rehearsal"].truth(), entries)
 
 
 def _entry(node: Node) -> Entry:

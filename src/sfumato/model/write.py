@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import __version__
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
+from sfumato.estimators.parameters import budget_of
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.files import Columns
 from sfumato.iterate.picture import Picture
+from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Entry, Ledger
+from sfumato.privacy.ledger_file import FileLedger
+from sfumato.typing import Relation
 
 FORMAT = "sfumato-model/1"
 PARAMETERS = ("epsilon", "delta", "n_directions", "method", "relation", "rho", "picture")
@@ -55,21 +59,25 @@ def save_model(
     >>> bool((load_model(path).directions_ == sir.directions_).all())
     True
     """
+    target = Path(path)
+    target.write_text(pretty(content(estimator, response, columns)) + "\n", encoding="utf-8")
+    return target
+
+
+def content(estimator: PrivateSIR, response: str | None = None, columns: Columns | None = None) -> dict[str, Any]:
+    """What a model file says, as plain values."""
     if type(estimator) is not PrivateSIR:
         raise InputError(f"estimator: a model file holds a PrivateSIR, not a {type(estimator).__name__}.")
     check_is_fitted(estimator)
-    content = {
+    return {
         "format": FORMAT,
         "sfumato": __version__,
         "estimator": type(estimator).__name__,
         "inputs": _inputs(estimator, response, columns),
         "parameters": _parameters(estimator),
         "released": _released(estimator),
-        "ledger": _ledger(estimator.ledger_),
+        "ledger": _ledger(_own_ledger(estimator)),
     }
-    target = Path(path)
-    target.write_text(pretty(content) + "\n", encoding="utf-8")
-    return target
 
 
 def _inputs(estimator: PrivateSIR, response: str | None, columns: Columns | None) -> dict[str, Any]:
@@ -121,6 +129,22 @@ def _picture(picture: Picture | None) -> dict[str, Any] | None:
         "response_edges": picture.response_edges.tolist(),
         "is_ordered": bool(picture.is_ordered),
     }
+
+
+def _own_ledger(estimator: PrivateSIR) -> Ledger:
+    """The account of this fit alone: what other runs wrote to a shared file is not the model's to tell."""
+    shared = estimator.ledger_
+    if not isinstance(shared, FileLedger):
+        return shared
+    budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
+    return restored(budget, shared.relation, shared.rehearsal, shared.mine)
+
+
+def restored(budget: Budget, relation: Relation, rehearsal: bool, entries: Iterable[Entry]) -> Ledger:
+    """A ledger that holds these entries, with the times at which they were made."""
+    ledger = Ledger(budget, relation, rehearsal=rehearsal)
+    ledger._entries = tuple(entries)
+    return ledger
 
 
 def _ledger(ledger: Ledger) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def directions_in_x(coefficients: FloatArray, noise_std: float, to_z: FloatArray
     """Leading left singular vectors of C, mapped back through ``z = to_z x``, orthonormalised in order.
 
     The noise of C moves a singular vector in every orthogonal direction by ``noise_std / singular value`` (first
-    order); the map carries that to x.
+    order); the map carries that to x, and what orthonormalising leaves of a direction is scaled up with its error.
     """
     u, s, _ = np.linalg.svd(coefficients, full_matrices=False)
     raw = to_z.T @ u[:, :k]
@@ -29,4 +29,5 @@ def directions_in_x(coefficients: FloatArray, noise_std: float, to_z: FloatArray
     directions = (q * np.where(r.diagonal() < 0, -1.0, 1.0)).T
     spread = np.linalg.norm(to_z, axis=0)
     relative = noise_std / np.maximum(s[:k], noise_std)
-    return Spectrum(directions, np.outer(relative / length, spread), s)
+    left = np.maximum(np.abs(r.diagonal()), 1e-12)
+    return Spectrum(directions, np.outer(relative / (length * left), spread), s)

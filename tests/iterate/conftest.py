@@ -1,0 +1,43 @@
+"""A curator without noise, so that what is left is the textbook."""
+
+import numpy as np
+import pytest
+
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.noise import Noise, SeededNoise
+from sfumato.privacy.plan import Plan
+from sfumato.records import Response
+from sfumato.settings.central import Central
+from sfumato.sources import ArraySource
+
+
+class Silent(Noise):
+    """Words in the middle of their range, which every sampler turns into zero noise."""
+
+    def words(self, count):
+        return np.full(count, 2**63 - 1, dtype=np.uint64)
+
+
+def curator_of(x, y, lines, *, rho=1e12, response=None, noise=None, relation="replace"):
+    budget = Budget.zcdp(rho)
+    ledger = Ledger(budget, relation, rehearsal=True)
+    source = ArraySource(np.ascontiguousarray(x, dtype=float), y, response or Response())
+    return Curator(Central(source), Plan(tuple(lines)).calibrate(budget), ledger, noise or Silent())
+
+
+@pytest.fixture
+def silent():
+    """(x, y, lines) -> Curator that adds no noise and knows of next to none."""
+    return curator_of
+
+
+@pytest.fixture
+def noisy():
+    """(x, y, lines, seed, rho) -> Curator with seeded noise."""
+
+    def make(x, y, lines, seed=0, rho=0.02, **more):
+        return curator_of(x, y, lines, rho=rho, noise=SeededNoise(seed), **more)
+
+    return make

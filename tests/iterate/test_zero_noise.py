@@ -1,0 +1,130 @@
+"""Without noise and without clipping, the private methods are the textbook's."""
+
+import numpy as np
+import pytest
+from scipy.linalg import eigh
+
+from sfumato import Bounds, subspace_distance
+from sfumato.estimators.pipeline import Task, run
+from sfumato.iterate.descent import Schedule, descend, plan_descent
+from sfumato.iterate.oneshot import SLICES, one_shot, plan_one_shot
+from sfumato.iterate.picture import groups
+from sfumato.iterate.ranks import Ranks
+from sfumato.records import Response
+from sfumato.solve.spectral import directions_in_x
+from sfumato.statistics.histograms import Bins
+from sfumato.statistics.whitening import Whitening
+
+N, P = 3000, 5
+STEPS = 60
+PATIENT = Schedule(shares=(1.0,) * STEPS, steps=(1.0,) * STEPS, level=1.0, weights=(1.0, 0.6), extra=1)
+"""Many steps of length one, and room for the largest residual: plain gradient descent on two functions of y."""
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1.0, 1.0, size=(N, P)) @ (np.eye(P) + 0.3 * rng.normal(size=(P, P)))
+    return x, np.sin(x[:, 0]) + (x[:, 1] + 0.5) ** 2 + 0.1 * rng.normal(size=N)
+
+
+def cosine_table(shares):
+    """sqrt(2) w_j times the mean of cos(j pi u) over each bin's interval of ranks, from its integral."""
+    ends = np.concatenate([[0.0], np.cumsum(shares)])
+    columns = [np.diff(np.sin(j * np.pi * ends)) / (j * np.pi * shares) for j in (1, 2)]
+    return np.sqrt(2.0) * np.column_stack(columns) * [1.0, 0.6]
+
+
+def least_squares(x, f):
+    return np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), f, rcond=None)[0][:-1]
+
+
+def tolerance(unit, slope):
+    """Rounding z and e to their grids is noise of 0.3 units, averaged over N records; ten times that."""
+    return 10 * 0.3 * (1 / unit + 2.0**-13) / np.sqrt(N) / slope
+
+
+def test_descent_converges_to_least_squares(silent, data):
+    x, y = data
+    bins = Bins(np.quantile(y, np.linspace(0, 1, 20)[1:-1]))
+    index = np.digitize(y, bins.edges)
+    shares = np.bincount(index, minlength=bins.count) / N
+    grid = Bounds(-4.0, 4.0).grid(P)
+    root = np.linalg.cholesky(np.linalg.inv(np.cov(x.T)))
+    whitening = Whitening(grid, 4.0 * root.T, x.mean(axis=0) / 4.0, cap=9.0)
+    curator = silent(x, y, plan_descent(PATIENT, 0.9, 0.1))
+    fit = descend(curator, whitening, Ranks(bins, shares, float(N)), float(N), 2, PATIENT)
+    expected = least_squares(x, cosine_table(shares)[index])
+    found = directions_in_x(fit.coefficients, 0.0, whitening.exact_matrix / 4.0, 2).directions
+    smallest = np.linalg.svd(root.T @ expected, compute_uv=False)[-1]
+    assert subspace_distance(found, expected.T) < tolerance(whitening.unit, smallest)
+
+
+def test_the_whole_pipeline_converges_to_least_squares(silent, data):
+    x, y = data
+    task = Task(P, N, Response(), 2, Bounds(-4.0, 4.0), schedule=PATIENT)
+    outcome = run(task, silent(x, y, task.plan().lines))
+    index = np.digitize(y, outcome.ranks.bins.edges)
+    shares = np.bincount(index, minlength=outcome.ranks.bins.count) / N
+    assert np.allclose(outcome.ranks.probabilities, shares, atol=1e-5)  # what is left is noise of one in 10**6
+    f = np.zeros((N, 2))
+    kept = shares > 0
+    f = cosine_table(shares[kept])[np.cumsum(kept)[index] - 1]
+    expected = least_squares(x, f)
+    smallest = np.linalg.svd(np.linalg.cholesky(np.cov(x.T)).T @ expected, compute_uv=False)[-1]
+    # z is capped at three root p, so its unit is 2**15 / (3 sqrt(p)); the released shares are off by 1e-6 noises.
+    assert subspace_distance(outcome.spectrum.directions, expected.T) < tolerance(2**15 / (3 * np.sqrt(P)), smallest)
+
+
+def test_the_ranks_of_a_categorical_response_give_least_squares_on_indicators(silent):
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 3, N)
+    x = rng.uniform(-1, 1, size=(N, P)) + np.eye(3, P)[codes]
+    task = Task(P, N, Response(categories=4), 2, Bounds(-3.0, 3.0), schedule=PATIENT)
+    outcome = run(task, silent(x, codes, task.plan().lines, response=Response(categories=4)))
+    expected = least_squares(x, np.eye(3)[codes])  # rank 2: indicators add up to one
+    u, s, _ = np.linalg.svd(expected)
+    assert subspace_distance(outcome.spectrum.directions, u[:, :2].T) < tolerance(2**15 / (3 * np.sqrt(P)), s[1] / 2)
+
+
+def test_one_shot_is_sliced_inverse_regression(silent, data):
+    x, y = data
+    bins = Bins(np.quantile(y, np.linspace(0, 1, 40)[1:-1]))
+    index = np.digitize(y, bins.edges)
+    ranks = Ranks(bins, np.bincount(index, minlength=bins.count) / N, float(N))
+    whitening = Whitening(Bounds(-4.0, 4.0).grid(P), 4.0 * np.eye(P), np.zeros(P), cap=9.0)
+    fit = one_shot(silent(x, y, plan_one_shot(1.0)), whitening, ranks, float(N), 2)
+    slice_of, edges = groups(ranks, SLICES)
+    label = slice_of[index]
+    centred = x - x.mean(axis=0)
+    means = np.stack([centred[label == h].mean(axis=0) for h in range(len(edges) - 1)])
+    between = (means.T * np.bincount(label) / N) @ means
+    values, vectors = eigh(between, centred.T @ centred / N)
+    found = directions_in_x(fit.coefficients, 0.0, whitening.exact_matrix / 4.0, 2).directions
+    gap = np.sqrt(values[-2]) - np.sqrt(values[-3])
+    assert subspace_distance(found, vectors[:, -2:].T) < tolerance(whitening.unit, gap)
+    assert fit.eigenvalues == pytest.approx(values[::-1][:2], abs=1e-4)
+
+
+def test_eigenvalues_are_the_explained_variances(silent, data):
+    x, y = data
+    task = Task(P, N, Response(), 2, Bounds(-4.0, 4.0), schedule=PATIENT)
+    outcome = run(task, silent(x, y, task.plan().lines))
+    index = np.digitize(y, outcome.ranks.bins.edges)
+    f = cosine_table(np.maximum(np.bincount(index, minlength=outcome.ranks.bins.count) / N, 1e-12))[index]
+    fitted = (x - x.mean(axis=0)) @ least_squares(x, f)
+    for value in outcome.fit.eigenvalues:
+        assert 0.0 <= value <= 1.0
+    whole = np.linalg.eigvals(np.linalg.solve(np.cov(f.T), np.cov(fitted.T))).real
+    # Ratios along singular directions, which are near the canonical ones where x is near spherical.
+    assert outcome.fit.eigenvalues[0] == pytest.approx(whole.max(), abs=0.1)
+
+
+def test_directions_are_orthonormal_and_bounds_do_not_matter_when_wide_enough(silent, data):
+    x, y = data
+    found = []
+    for width in (4.0, 40.0):
+        task = Task(P, N, Response(), 2, Bounds(-width, width), schedule=PATIENT)
+        found.append(run(task, silent(x, y, task.plan().lines)).spectrum.directions)
+        assert np.allclose(found[-1] @ found[-1].T, np.eye(2), atol=1e-12)
+    assert subspace_distance(*found) < 1e-3
