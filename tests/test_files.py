@@ -12,7 +12,7 @@ import pytest
 
 from sfumato import Bounds, PrivateSIR, scan
 from sfumato.errors import InputError
-from sfumato.files import Columns, open_source, open_tables
+from sfumato.files import Columns, open_source
 from sfumato.files import source as source_module
 from sfumato.files.names import find
 
@@ -78,7 +78,9 @@ def test_every_format_gives_the_same_records_held_or_streamed(name, hold, table,
 
 def test_csv_feather_and_parquet_give_the_same_directions_with_the_same_seed(folder):
     fits = [
-        PrivateSIR(bounds=Bounds(-3, 3), random_state=1).fit(scan(folder / name, response="y", features=["a", "b", "c"]))
+        PrivateSIR(bounds=Bounds(-3, 3), random_state=1).fit(
+            scan(folder / name, response="y", features=["a", "b", "c"])
+        )
         for name in ("t.csv", "t.feather", "t.arrow", "t.parquet")
     ]
     for fit in fits[1:]:
@@ -148,7 +150,9 @@ def test_a_quoted_na_is_a_category_and_an_unquoted_one_is_missing(tmp_path):
     path = write(tmp_path / "x.csv", 'a,k,y\n1,"NA",1\n2,DE,2\n')
     x, _ = pooled(open_source([path], "y", categorical={"k": ["DE", "NA"]}))
     np.testing.assert_array_equal(x[:, 1], [1, 0])
-    assert "missing" in refusal([write(tmp_path / "z.csv", "a,k,y\n1,NA,1\n2,DE,2\n")], "y", categorical={"k": ["DE", "F"]})
+    assert "missing" in refusal(
+        [write(tmp_path / "z.csv", "a,k,y\n1,NA,1\n2,DE,2\n")], "y", categorical={"k": ["DE", "F"]}
+    )
 
 
 def test_numbers_may_become_fractions_after_the_first_block(tmp_path):
@@ -227,11 +231,6 @@ def test_a_mistyped_file_gets_a_suggestion(folder):
 def test_a_file_whose_name_looks_like_a_pattern_is_found(tmp_path):
     path = write(tmp_path / "a[1].csv", "a,y\n1,2\n")
     assert find(str(path)) == [path]
-
-
-def test_names_of_columns_come_without_reading_beyond_the_first_block(tmp_path):
-    path = write(tmp_path / "x.csv", "a,y\n1,2\n" + "x" * 10)
-    assert open_tables([path])[0].names == ["a", "y"]
 
 
 def test_columns_are_values():

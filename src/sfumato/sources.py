@@ -183,7 +183,7 @@ def scan(
     >>> scan(path, response="y").feature_names
     ('a', 'b')
     """
-    if type(source).__module__.startswith("pyarrow"):
+    if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
         return _from_table(source, response, features, classes)
     paths = _paths(source)
     from sfumato.files.formats import ARROW, CSV

@@ -77,8 +77,12 @@ class BoundedSum(ABC):
         """How far the sum can move in L1, for Laplace noise; stated by the sums that allow it."""
         raise NotImplementedError(f"{type(self).__name__} is released with Gaussian noise only.")
 
+    def scores(self, total: IntArray) -> IntArray:
+        """What a selection compares: the coordinates themselves, or a function of the sum that moves by no more."""
+        return total.ravel()
+
     def peak(self, relation: Relation) -> float:
-        """How far any one coordinate can move, for selection; never more than the whole sum."""
+        """How far any one score can move, for selection; never more than the whole sum."""
         return self.sensitivity(relation) / float(self.weights.min())
 
 

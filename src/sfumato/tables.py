@@ -4,6 +4,7 @@ No message here repeats a cell of the table: a conversion error that quotes the 
 do, would publish it.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,9 @@ MISSING_Y = "y has missing or infinite values (NaN or inf); drop or impute them 
 
 def features_to_array(table: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Feature table as float64 array, with its column names (None for plain arrays, which pass unchanged)."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(table, arrow.RecordBatch):
+        table = arrow.Table.from_batches([table])
     try:
         frame = nw.from_native(table, pass_through=True)
     except nw.exceptions.DuplicateError:

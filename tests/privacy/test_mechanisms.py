@@ -73,8 +73,16 @@ def test_sums_without_an_l1_bound_refuse_laplace_noise():
 
 @pytest.mark.parametrize("mu", [1e-3, 1.0, 1e3, 1e6, 1e12])
 def test_huge_counts_and_huge_budgets_never_wrap_around(mu):
-    exact = np.array([2**38, 0, 17, 2**37 + 1], dtype=np.int64)
+    exact = np.array([2**37, 0, 17, 2**36 + 1], dtype=np.int64)
     query = ResponseHistogram(Bins(np.zeros(3)))
     release = gaussian(exact, query, "replace", Gaussian(mu), SeededNoise(10))
     assert (np.abs(release.value - exact) <= 8 * release.noise_std).all()
     assert (release.noise_std >= math.sqrt(2.0) / mu).all()
+
+
+@pytest.mark.parametrize("mu", [0.1, 3.0, 1e6])
+def test_second_moments_of_a_billion_records_never_wrap_around(mu):
+    query = Moments(Bounds(-1, 1).grid(1), 1.0)
+    exact = np.array([10**9 * 2**15, 10**9 * 2**30], dtype=np.int64)  # every record at the edge of the ball
+    release = gaussian(exact, query, "replace", Gaussian(mu), SeededNoise(11))
+    assert (np.abs(release.value - exact * query.grid) <= 8 * release.noise_std).all()

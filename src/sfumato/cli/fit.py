@@ -153,9 +153,9 @@ def _relation(relation: str | None, drop_missing: bool) -> str:
 
 def _rehearse(study: Study, wishes: Wishes) -> None:
     with working("loading the library"):
+        estimator = wishes.estimator()
         source = study.source(wishes.classes)
-        estimator = wishes.estimator(study.public_bounds(source))
-        plan = _plan(estimator, source)
+        plan = _plan(estimator.set_params(bounds=study.public_bounds(source)), source)
         from sfumato.cli.show import show_plan
     size = "records" if wishes.relation == "add-remove" else f"{plan.n_samples:,} records"
     show_plan(stdout(), plan, f"Plan for {size} of {source.n_features} features; nothing was spent")

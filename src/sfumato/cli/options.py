@@ -13,7 +13,6 @@ from sfumato.errors import InputError
 if TYPE_CHECKING:
     from sfumato.bounds import Bounds
     from sfumato.estimators.sir import PrivateSIR
-    from sfumato.privacy.ledger import Ledger
 
 EPSILON, DELTA = 1.0, 1e-6
 BUDGET, STUDY = "Privacy", "Study"
@@ -77,7 +76,7 @@ class Wishes:
     picture: bool = True
     seed: int | None = None
 
-    def estimator(self, bounds: "Bounds | None" = None, ledger: "Ledger | None" = None) -> "PrivateSIR":
+    def estimator(self, bounds: "Bounds | None" = None) -> "PrivateSIR":
         """The estimator, its parameters checked."""
         from sfumato.estimators.parameters import budget_of, noise_of, one_of, relation_of
         from sfumato.estimators.sir import METHODS, PrivateSIR
@@ -98,7 +97,6 @@ class Wishes:
             rho=self.rho,
             classes=self.classes,
             picture=self.picture,
-            ledger=ledger,
             random_state=self.seed if noise_of(self.seed) else None,
         )
 

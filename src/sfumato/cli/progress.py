@@ -23,7 +23,7 @@ class Bar:
 
     def say(self, what: str) -> None:
         """What is being done now."""
-        self._progress.update(self._task, description=what)
+        self._progress.update(self._task, description=what, refresh=True)
 
     def planned(self, purposes: Sequence[str]) -> None:
         """The releases to come."""
@@ -31,7 +31,7 @@ class Bar:
 
     def started(self, purpose: str) -> None:
         """One more release is being made: those before it are done."""
-        self._progress.update(self._task, description=purpose, completed=self._begun)
+        self._progress.update(self._task, description=purpose, completed=self._begun, refresh=True)
         self._begun += 1
 
     def watch(self, source: "Source") -> "Source":

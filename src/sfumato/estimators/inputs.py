@@ -14,6 +14,10 @@ from sfumato.tables import features_to_array, response_to_array
 from sfumato.typing import FloatArray
 
 
+class CellError(InputError, TypeError):
+    """A cell is not a number; a TypeError too, as scikit-learn's conventions ask."""
+
+
 def fit_source(estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None) -> Source:
     """Checked records for ``fit``; sets ``n_features_in_`` and ``feature_names_in_`` on the estimator."""
     if isinstance(X, Source):
@@ -80,7 +84,7 @@ def _numeric(raw: NDArray[Any]) -> NDArray[Any]:
     if raw.dtype.kind == "c":
         raise InputError("x must be real; Complex data not supported, give real and imaginary parts as columns.")
     if raw.dtype.kind != "O" or any(isinstance(cell, (str, bytes, dict, list, complex)) for cell in raw.ravel()):
-        raise InputError(
+        raise CellError(
             "x has cells that are not numbers (argument must be a string or a number); "
             "encode them or leave the column out."
         )

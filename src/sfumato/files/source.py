@@ -118,7 +118,7 @@ class FileSource(Source):
     def _complaint(self, x: FloatArray) -> str:
         lacking = np.flatnonzero(~np.isfinite(x).all(axis=0))
         name = self.columns.names[lacking[0]] if len(lacking) else self._response
-        return f"data: column {name!r} has missing or infinite values; impute them, or drop such rows (drop_missing)."
+        return f"data: column {name!r} has missing or infinite values; impute them, or drop such rows (--drop-missing)."
 
 
 def open_source(

@@ -51,20 +51,22 @@ def load_model(path: str | PathLike[str]) -> PrivateSIR:
     The file is data: nothing in it is run, and a file that does not say exactly what a model file must say is
     refused with an `InputError` that names the place.
     """
-    return _model(_top(read_json(Path(path)), str(path)))
+    return from_json(read_json(Path(path)))
 
 
 def standalone(estimator: PrivateSIR) -> PrivateSIR:
     """What a model file of `estimator` would load as: its own releases, without a ledger shared with others."""
-    return _model(_top(Node(content(estimator)), "model"))
+    return from_json(Node(content(estimator)))
 
 
 def load_inputs(path: str | PathLike[str]) -> Inputs:
     """How the features of a model file were made."""
-    return _inputs(_top(read_json(Path(path)), str(path))["inputs"])
+    return _inputs(_top(read_json(Path(path)))["inputs"])
 
 
-def _model(top: dict[str, Node]) -> PrivateSIR:
+def from_json(node: Node) -> PrivateSIR:
+    """The fitted estimator in the content of a model file."""
+    top = _top(node)
     inputs = _inputs(top["inputs"])
     estimator = _estimator(top["parameters"], inputs.n_features)
     _set_released(estimator, top["released"], inputs.n_features)
@@ -75,11 +77,11 @@ def _model(top: dict[str, Node]) -> PrivateSIR:
     return estimator
 
 
-def _top(node: Node, path: str) -> dict[str, Node]:
+def _top(node: Node) -> dict[str, Node]:
     version = node.value.get("format") if isinstance(node.value, dict) else None
     if version != FORMAT:
-        what = "of an unknown version" if str(version).startswith("sfumato-model/") else "not a model file"
-        raise InputError(f"model: {path} is {what}; this sfumato reads {FORMAT!r}.")
+        what = "is of an unknown version" if str(version).startswith("sfumato-model/") else "is not a model file"
+        raise InputError(f"model: the file {what}; this sfumato reads {FORMAT!r}.")
     top = node.fields("format", "sfumato", "estimator", "inputs", "parameters", "released", "ledger")
     top["sfumato"].text()
     top["estimator"].one_of(["PrivateSIR"])
@@ -107,7 +109,8 @@ def _estimator(node: Node, p: int) -> PrivateSIR:
     fields = node.fields(*names, "random_state")
     values: dict[str, Any] = {name: fields[name].value for name in names[:7]}
     for name in ("epsilon", "delta", "rho"):
-        values[name] = None if fields[name].is_null else fields[name].number()
+        if not fields[name].is_null:
+            fields[name].number()
     _checked(node, lambda: budget_of(values["epsilon"], values["delta"], values["rho"]))
     _checked(fields["n_directions"], lambda: directions_of(values["n_directions"], p))
     _checked(fields["picture"], lambda: share_of(values["picture"], PICTURE_SHARE))
@@ -124,23 +127,34 @@ def _set_released(estimator: PrivateSIR, node: Node, p: int) -> None:
     fields = node.fields(*names)
     choice = _choice(fields["choice"], p)
     k = choice.n_directions
-    estimator.directions_ = fields["directions"].array(k, p)
+    estimator.directions_ = _orthonormal(fields["directions"], k, p)
     estimator.standard_errors_ = fields["standard_errors"].array(k, p, gaps=True)
     estimator.eigenvalues_ = fields["eigenvalues"].array(None, gaps=True)
     if len(estimator.eigenvalues_) > k:
         fields["eigenvalues"].refuse(f"a list of at most {k}")
     estimator.mean_ = fields["mean"].array(p)
     estimator.scale_ = fields["scale"].array(p)
+    if not (estimator.scale_ > 0).all():
+        fields["scale"].refuse("positive")
     estimator.bounds_ = _bounds(fields["bounds"], p)
     estimator.choice_ = choice
     estimator.picture_ = None if fields["picture"].is_null else _picture(fields["picture"])
     estimator._n_features_out = k
 
 
+def _orthonormal(node: Node, k: int, p: int) -> FloatArray:
+    rows = node.array(k, p)
+    if not np.allclose(rows @ rows.T, np.eye(k), rtol=0.0, atol=1e-6):
+        node.refuse("orthonormal rows")
+    return rows
+
+
 def _choice(node: Node, p: int) -> Choice:
     fields = node.fields("n_directions", "singular_values", "edge", "given")
     values = fields["singular_values"].array(None, gaps=True)
-    k = fields["n_directions"].whole(1, min(p, max(len(values), 1)))
+    k = fields["n_directions"].whole(1, p)
+    if len(values) < k:
+        fields["singular_values"].refuse(f"a list of at least {k}")
     return Choice(k, values, fields["edge"].number(), fields["given"].truth())
 
 

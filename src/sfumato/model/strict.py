@@ -15,6 +15,8 @@ from sfumato.errors import InputError
 from sfumato.typing import FloatArray
 
 MOST_BYTES = 2**26
+LARGEST = 1e150
+"""Squares of numbers up to this do not overflow."""
 
 
 class Node:
@@ -84,8 +86,8 @@ class Node:
         return self.value
 
     def number(self) -> float:
-        """A finite number."""
-        if not isinstance(self.value, (int, float)) or isinstance(self.value, bool) or not _is_finite(self.value):
+        """A finite number, small enough to reckon with."""
+        if not isinstance(self.value, (int, float)) or isinstance(self.value, bool) or not abs(self.value) <= LARGEST:
             self.refuse("a finite number")
         return float(self.value)
 
@@ -130,10 +132,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False

@@ -11,6 +11,7 @@ from scipy.special import erfcx, ndtr
 
 from sfumato.errors import BudgetError
 from sfumato.privacy.events import Event, Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection, rho
+from sfumato.privacy.selections import selection_epsilon
 
 _ROUNDING = 1e-12  # ten times the relative error of gdp_delta where delta >= 1e-100, mu <= 30 (tested)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)  # error below 1e-17 on intervals of length 1/2
@@ -148,7 +149,8 @@ def total_epsilon(events: Sequence[Event], delta: float) -> float:
     """An epsilon at which all events together are (epsilon, delta)-DP, rounded up.
 
     Gaussian events alone: exact. Otherwise the least of three valid bounds: the zCDP sum converted; the
-    Gaussian part exact and the rest added; and dp_accounting's composition of privacy loss distributions.
+    Gaussian part exact and the rest added; and a numerical composition, of selections with Gaussian events by
+    `selection_epsilon`, of anything else by dp_accounting's privacy loss distributions.
 
     >>> round(total_epsilon([Gaussian(mu=0.1), Gaussian(mu=0.2)], 1e-6), 4)
     0.9405
@@ -163,6 +165,9 @@ def total_epsilon(events: Sequence[Event], delta: float) -> float:
     if delta == 0:
         return added
     bound = min(added, zcdp_epsilon(total_rho(events), delta))
+    picks = [(event.epsilon, event.picks) for event in events if isinstance(event, Selection)]
+    if picks and delta >= _PLD_SMALLEST_DELTA and all(isinstance(event, Gaussian | Selection) for event in events):
+        return selection_epsilon(mu, picks, delta, bound)
     if delta < _PLD_SMALLEST_DELTA or not 0 < bound <= _PLD_LARGEST_EPSILON:
         return bound
     return min(bound, _composed(mu, pure, _interval(mu, pure, bound), delta))

@@ -86,11 +86,20 @@ class Budget:
         >>> Budget.zcdp(0.5).allows([Gaussian(0.6), Gaussian(0.8)]), Budget.zcdp(0.5).allows([Gaussian(1.1)])
         (True, False)
         """
+        return self.used(events) <= 1 + _TOLERANCE
+
+    def used(self, events: Sequence[Event]) -> float:
+        """The part of the budget that the events together use up.
+
+        >>> from sfumato.privacy.events import Gaussian
+        >>> Budget.zcdp(0.5).used([Gaussian(0.6)])
+        0.36
+        """
         match self:
             case Budget(epsilon=float(epsilon), delta=float(delta)):
-                return total_epsilon(events, delta) <= epsilon * (1 + _TOLERANCE)
+                return total_epsilon(events, delta) / epsilon
             case Budget(rho=float(rho)):
-                return total_rho(events) <= rho * (1 + _TOLERANCE)
+                return total_rho(events) / rho
         raise AssertionError("a Budget has epsilon and delta, or rho")
 
     def describe(self) -> str:

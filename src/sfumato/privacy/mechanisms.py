@@ -13,9 +13,9 @@ from sfumato.typing import FloatArray, IntArray, Relation
 FINEST = 2.0**22
 """Noise is drawn on a grid at least this much finer than its own scale, so that rounding the scale up to a whole
 number of units costs less than one part in four million."""
-_MOST_SHIFT = 24
-"""But a unit is never cut in more than 2**24: counts of up to 2**38 records still fit an int64. Only noise smaller
-than a quarter of a unit (a budget so large that it protects nobody) is rounded up by more than the above."""
+_LARGEST_COUNT = 2.0**37
+"""But never so fine that the sum of this many records could leave an int64. That binds only for budgets so large
+that they protect nobody; the noise is then rounded up by more than the above, never down."""
 
 
 def gaussian_std(query: BoundedSum, relation: Relation, event: Gaussian) -> FloatArray:
@@ -31,33 +31,37 @@ def gaussian_std(query: BoundedSum, relation: Relation, event: Gaussian) -> Floa
 def gaussian(exact: IntArray, query: BoundedSum, relation: Relation, event: Gaussian, noise: Noise) -> Release:
     """The sum plus exact Gaussian noise, on a refined grid.
 
-    The grid is refined by a public power of two and the noise is ``rint(std Z)`` on it: as the sum is an integer
-    this equals rounding (sum + std Z), post-processing of the ideal Gaussian mechanism. No float of the sum is
-    ever added to a float of noise, so no low bits leak (Mironov 2012).
+    The grid of each coordinate is refined by a public power of two and the noise is ``rint(std Z)`` on it: as the
+    sum is an integer this equals rounding (sum + std Z), post-processing of the ideal Gaussian mechanism. No float
+    of the sum is ever added to a float of noise, so no low bits leak (Mironov 2012).
     """
-    std, shift = _refine(gaussian_std(query, relation, event), exact.shape)
+    std, shift = _refine(gaussian_std(query, relation, event), query)
     noisy = (exact << shift) + rounded_gaussian(noise, std, exact.shape)
-    worth = query.grid * 2.0**-shift
+    worth: FloatArray = np.ldexp(query.grid, -shift)
     return Release(noisy * worth, std * worth)
 
 
 def laplace(exact: IntArray, query: BoundedSum, relation: Relation, event: Laplace, noise: Noise) -> Release:
     """The sum plus exact Laplace noise of scale ``L1 sensitivity / epsilon`` on every coordinate: pure epsilon."""
-    scale, shift = _refine(np.array([query.l1_sensitivity(relation) / event.epsilon]), exact.shape)
+    scale, shift = _refine(np.array([query.l1_sensitivity(relation) / event.epsilon]), query)
     noisy = (exact << shift) + rounded_laplace(noise, scale, exact.shape)
-    worth = query.grid * 2.0**-shift
+    worth: FloatArray = np.ldexp(query.grid, -shift)
     return Release(noisy * worth, math.sqrt(2.0) * scale * worth)
 
 
-def top(scores: IntArray, query: BoundedSum, relation: Relation, event: Selection, noise: Noise) -> IntArray:
+def top(exact: IntArray, query: BoundedSum, relation: Relation, event: Selection, noise: Noise) -> IntArray:
     """Indices of the largest scores under Gumbel noise, best first: the exponential mechanism, picked one by one.
 
     Adding Gumbel noise of scale ``2 peak / epsilon`` and taking the `picks` largest at once has the law of
     `picks` exponential mechanisms in a row (Durfee and Rogers 2019), each epsilon-bounded-range.
     """
-    return gumbel_argtop(noise, scores.ravel(), 2.0 * query.peak(relation) / event.epsilon, event.picks)
+    return gumbel_argtop(noise, query.scores(exact), 2.0 * query.peak(relation) / event.epsilon, event.picks)
 
 
-def _refine(scale: FloatArray, shape: tuple[int, ...]) -> tuple[IntArray, int]:
-    shift = min(max(0, math.ceil(math.log2(FINEST / float(scale.min())))), _MOST_SHIFT)
-    return np.broadcast_to(np.ceil(scale * 2.0**shift), shape).astype(np.int64), shift
+def _refine(scale: FloatArray, query: BoundedSum) -> tuple[IntArray, IntArray]:
+    """Noise scale of each coordinate in refined units, rounded up; and by how many bits its unit is refined."""
+    largest = np.maximum(query.norm / query.weights, 1.0)  # entry of one record
+    room = np.floor(np.log2(2.0**62 / _LARGEST_COUNT / largest))
+    shift = np.clip(np.ceil(np.log2(FINEST / scale)), 0.0, np.maximum(room, 0.0)).astype(np.int64)
+    units = np.ceil(scale * 2.0**shift).astype(np.int64)
+    return np.broadcast_to(units, query.shape), np.broadcast_to(shift, query.shape)

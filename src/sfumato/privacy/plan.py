@@ -1,7 +1,11 @@
 """Plan: the releases a run will make and what each may spend, fixed before a record is read."""
 
+import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, Self, assert_never
+
+from scipy.optimize import brentq
 
 from sfumato.errors import BudgetError
 from sfumato.privacy.budget import Budget
@@ -75,24 +79,13 @@ class Plan:
 
         A plan of Gaussian releases alone is solved in closed form: its lines are mu_i-GDP with constants mu_i,
         so they compose adaptively to mu-GDP, mu^2 the sum of the mu_i^2, even though queries and clip radii
-        depend on earlier releases (Dong, Roth and Su 2022, Corollary 2). A mixture is scaled by bisection until
-        the accountant's total meets the budget.
+        depend on earlier releases (Dong, Roth and Su 2022, Corollary 2). A mixture is scaled until the accountant's
+        total meets the budget, which takes some evaluations of it and is remembered.
         """
-        calibrated = self._scaled(self._largest_rho(budget))
+        calibrated = self.scaled(_largest_rho(self, budget))
         if max(line.rho for line in calibrated.lines) < _LEAST_RHO:
             raise BudgetError(f"the budget {budget.describe()} is too small for any release to be of use; raise it.")
         return calibrated
-
-    def _largest_rho(self, budget: Budget) -> float:
-        if all(line.mechanism == "gaussian" for line in self.lines):
-            return budget.mu() ** 2 / 2.0 * _ROUNDING
-        low, high = 0.0, budget.mu() ** 2
-        while budget.allows(self._scaled(high).events):
-            low, high = high, 2.0 * high
-        while high - low > 1e-9 * high:
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if budget.allows(self._scaled(middle).events) else (low, middle)
-        return low
 
     def line(self, name: str) -> Line:
         """The line called `name`."""
@@ -103,6 +96,28 @@ class Plan:
         """The cost of the whole plan."""
         return tuple(line.event for line in self.lines)
 
-    def _scaled(self, rho: float) -> Self:
+    def scaled(self, rho: float) -> Self:
+        """The same plan at the zCDP cost `rho`."""
         whole = sum(line.share for line in self.lines)
         return replace(self, lines=tuple(replace(line, rho=rho * line.share / whole) for line in self.lines))
+
+
+@lru_cache(maxsize=64)
+def _largest_rho(plan: Plan, budget: Budget) -> float:
+    """The zCDP cost to divide among the lines so that the whole costs the budget."""
+    if all(line.mechanism == "gaussian" for line in plan.lines):
+        return budget.mu() ** 2 / 2.0 * _ROUNDING
+
+    def excess(log_rho: float) -> float:
+        return math.log(max(budget.used(plan.scaled(math.exp(log_rho)).events), 1e-300))
+
+    high = 2.0 * math.log(budget.mu())
+    while excess(high) <= 0.0:
+        high += 1.0
+    low = high - 1.0
+    while excess(low) > 0.0:
+        low -= 1.0
+    found, step = float(brentq(excess, low, high, xtol=1e-9)), 1e-9
+    while not budget.allows(plan.scaled(math.exp(found)).events):  # numerical totals rise by small jumps
+        found, step = found - step, 2.0 * step
+    return math.exp(found)

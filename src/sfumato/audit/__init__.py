@@ -1,0 +1,10 @@
+"""Attacks on our own claims: what an attacker can prove about a mechanism, with confidence.
+
+An audit runs a mechanism on two neighbouring data sets and bounds its privacy loss from *below*. It cannot prove a
+claim, only refute it; how near it comes (the tightness) says how much would have been noticed.
+"""
+
+from sfumato.audit.blackbox import audit as audit
+from sfumato.audit.coupling import couple as couple
+from sfumato.audit.coupling import gaussian_check as gaussian_check
+from sfumato.audit.result import AuditResult as AuditResult

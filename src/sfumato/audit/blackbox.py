@@ -1,0 +1,121 @@
+"""Black-box audit: run a mechanism on two neighbours many times, guess which, and prove a lower bound."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sfumato.audit.coupling import couple
+from sfumato.audit.result import AuditResult, privacy_lower
+from sfumato.audit.statistics import Statistic, learn
+from sfumato.errors import InputError
+from sfumato.privacy.noise import Noise, SeededNoise
+from sfumato.typing import FloatArray
+
+Data = TypeVar("Data")
+Mechanism = Callable[[Data, Noise], Any]
+"""From data and a source of noise to a vector of numbers."""
+Claim = float | tuple[float, float]
+"""mu of Gaussian differential privacy, or (epsilon, delta)."""
+
+LEARNT = 0.3
+"""Share of the runs the attacker learns from; the rest is the proof."""
+
+
+def audit(
+    mechanism: Mechanism[Data],
+    d: Data,
+    d_prime: Data,
+    claimed: Claim,
+    runs: int = 10_000,
+    confidence: float = 0.99,
+    *,
+    name: str = "mechanism",
+    seed: int = 0,
+) -> AuditResult:
+    """Attack a claim of differential privacy on one pair of neighbouring data sets.
+
+    Statistic and threshold are chosen on a first part of the runs; their error rates on the rest, with
+    Clopper-Pearson bounds, prove that the privacy parameter is at least `audited_lower`. A claim that passes is not
+    proved true (the pair may not be the worst one); a claim that fails is false.
+
+    Parameters
+    ----------
+    mechanism : callable
+        ``mechanism(data, noise)`` returns a vector; it must draw all its randomness from `noise`.
+    d, d_prime : object
+        Neighbouring data sets, as the mechanism takes them.
+    claimed : float or (float, float)
+        mu of Gaussian differential privacy, or (epsilon, delta).
+    runs : int
+        Runs on each data set. Provable epsilon is capped near ``log(runs)``, provable mu near twice the normal
+        quantile of ``1 / runs``.
+    confidence : float
+        How sure the lower bound is.
+    name : str
+        For the result.
+    seed : int
+        Of the noise and nothing else: the audit repeats exactly.
+
+    Returns
+    -------
+    AuditResult
+
+    Examples
+    --------
+    >>> from sfumato.privacy.noise import rounded_gaussian
+    >>> def noisy_sum(data, noise):
+    ...     return sum(data) + rounded_gaussian(noise, 1000, 1)
+    >>> honest = audit(noisy_sum, [0], [1000], claimed=1.0, runs=5_000)
+    >>> honest.passed, honest.tightness > 0.8
+    (True, True)
+    >>> audit(noisy_sum, [0], [2000], claimed=1.0, runs=5_000).passed
+    False
+    """
+    delta = _check(claimed, runs, confidence)
+    a, b = outputs(mechanism, d, runs, 2 * seed), outputs(mechanism, d_prime, runs, 2 * seed + 1)
+    cut = int(LEARNT * runs)
+    hint = couple(mechanism, d, d_prime, seeds=4).difference
+    statistics = learn(a[:cut], b[:cut], hint)
+    label, statistic, threshold = _best(statistics, a[:cut], b[:cut], delta, confidence)
+    errors = _errors(statistic(a[cut:]), statistic(b[cut:]), threshold)
+    lower = privacy_lower(errors, (runs - cut, runs - cut), delta, confidence)
+    value = claimed[0] if isinstance(claimed, tuple) else claimed
+    return AuditResult(name, value, lower, delta, confidence, label, runs)
+
+
+def outputs(mechanism: Mechanism[Data], data: Data, runs: int, seed: int) -> FloatArray:
+    """Outputs of many runs, one row each, from one stream of noise."""
+    noise = SeededNoise(seed)
+    return np.array([np.ravel(mechanism(data, noise)) for _ in range(runs)], dtype=np.float64)
+
+
+def _best(
+    statistics: dict[str, Statistic], a: FloatArray, b: FloatArray, delta: float | None, confidence: float
+) -> tuple[str, Statistic, float]:
+    """The statistic and threshold that prove most on the runs learnt from."""
+    best: tuple[float, str, Statistic, float] | None = None
+    # Few thresholds, as the best of many would be one where the examples happen to be kind. A claim of mu is best
+    # tested in the middle, one of epsilon may be false only in the tails.
+    levels = np.linspace(0.1, 0.9, 9) if delta is None else np.linspace(0.02, 0.98, 25)
+    for label, statistic in statistics.items():
+        on_a, on_b = statistic(a), statistic(b)
+        for threshold in np.unique(np.quantile(np.concatenate([on_a, on_b]), levels)):
+            proof = privacy_lower(_errors(on_a, on_b, threshold), (len(a), len(b)), delta, confidence)
+            if best is None or proof > best[0]:
+                best = (proof, label, statistic, float(threshold))
+    assert best is not None
+    return best[1:]
+
+
+def _errors(on_a: FloatArray, on_b: FloatArray, threshold: float) -> tuple[int, int]:
+    """Wrong guesses on D' and on D if scores above the threshold are taken for D."""
+    return int((on_b > threshold).sum()), int((on_a <= threshold).sum())
+
+
+def _check(claimed: Claim, runs: int, confidence: float) -> float | None:
+    if runs < 100:
+        raise InputError(f"runs must be at least 100, got runs={runs!r}; fewer prove nothing.")
+    if not 0.5 <= confidence < 1:
+        raise InputError(f"confidence must be from 0.5 to below 1, got confidence={confidence!r}.")
+    return claimed[1] if isinstance(claimed, tuple) else None

@@ -1,0 +1,160 @@
+"""The tracing attack on a published direction: was this person in the data? (FSIR paper, example 1)"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm, rankdata
+
+from sfumato.errors import InputError
+from sfumato.privacy import mechanisms
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.events import Gaussian
+from sfumato.privacy.noise import Noise, SecureNoise
+from sfumato.records import Records
+from sfumato.sums import BoundedSum, as_integers, round_within, shrink_into_ball, squared_norms
+from sfumato.typing import FloatArray, IntArray
+
+UNITS = 2**15
+
+
+@dataclass(frozen=True, slots=True)
+class Roc:
+    """How well members were told from non-members: false against true positive rate at every threshold."""
+
+    label: str
+    false_positive: FloatArray
+    true_positive: FloatArray
+
+    @property
+    def area(self) -> float:
+        """Area under the curve: 1 if every member is found, 0.5 if the attacker might as well toss a coin."""
+        return float(np.trapezoid(self.true_positive, self.false_positive))
+
+
+@dataclass(frozen=True, slots=True)
+class SignedSum(BoundedSum):
+    """``sum of y x``, with y = +-1 and x clipped radially to `radius`: norm `radius`, diameter twice that.
+
+    The two bounds are attained by x and -x of that length.
+    """
+
+    n_features: int
+    radius: float
+
+    @property
+    def norm(self) -> float:
+        return float(UNITS)
+
+    @property
+    def diameter(self) -> float:
+        return 2.0 * UNITS
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.n_features,)
+
+    @property
+    def grid(self) -> FloatArray:
+        return np.array([self.radius / UNITS])
+
+    def of(self, records: Records) -> IntArray:
+        x = round_within(records.x * (UNITS / self.radius), self.n_features)
+        x = shrink_into_ball(x, squared_norms(x), float(UNITS))
+        return as_integers((x * np.where(records.y > 0, 1.0, -1.0)[:, None]).sum(axis=0))
+
+
+Estimate = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def raw_direction(x: FloatArray, y: FloatArray) -> FloatArray:
+    """The discriminant direction as it is: the mean of y x."""
+    return np.asarray((x * y[:, None]).mean(axis=0))
+
+
+def private_direction(budget: Budget, noise: Noise | None = None) -> Estimate:
+    """The same direction, released privately (replace-one)."""
+    source = SecureNoise() if noise is None else noise
+    event = Gaussian(budget.mu())
+
+    def estimate(x: FloatArray, y: FloatArray) -> FloatArray:
+        query = SignedSum(x.shape[1], math.sqrt(x.shape[1]))
+        exact = query.of(Records(x, y))
+        return mechanisms.gaussian(exact, query, "replace", event, source).value / len(x)
+
+    return estimate
+
+
+def trace(
+    x: FloatArray, y: FloatArray, estimates: dict[str, Estimate], *, splits: int = 50, random_state: int = 0
+) -> list[Roc]:
+    """Attack each estimate on random splits of the data.
+
+    One record stands for the unknown true direction, half of the others are the data the estimate sees, the rest are
+    outsiders. The score of a record z = y x is ``<z - reference, estimate>``; scores of all splits are pooled.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, p)
+        Turned into normal scores and whitened first, as in the paper.
+    y : ndarray of shape (n,)
+        Cut at its median into +1 and -1.
+    estimates : dict
+        Name and estimate of each direction to attack.
+    """
+    if len(x) < 10 or len(x) != len(y):
+        raise InputError("x and y must have the same number of rows, at least 10.")
+    z, sign = normal_scores(x), np.where(y > np.median(y), 1.0, -1.0)
+    rng = np.random.default_rng(random_state)
+    members: dict[str, list[FloatArray]] = {name: [] for name in estimates}
+    outsiders: dict[str, list[FloatArray]] = {name: [] for name in estimates}
+    for _ in range(splits):
+        order = rng.permutation(len(z))
+        half = (len(z) - 1) // 2
+        reference, inside, outside = order[0], order[1 : 1 + half], order[1 + half : 1 + 2 * half]
+        for name, estimate in estimates.items():
+            direction = estimate(z[inside], sign[inside])
+            scores = (z * sign[:, None] - z[reference] * sign[reference]) @ direction
+            members[name].append(scores[inside])
+            outsiders[name].append(scores[outside])
+    return [_roc(name, np.concatenate(members[name]), np.concatenate(outsiders[name])) for name in estimates]
+
+
+def normal_scores(x: FloatArray) -> FloatArray:
+    """Each feature by its ranks to a normal shape, then all made uncorrelated."""
+    z = norm.ppf((rankdata(x, axis=0) - 0.5) / len(x))
+    values, vectors = np.linalg.eigh(np.cov(z.T) + 1e-9 * np.eye(z.shape[1]))
+    return np.asarray((z - z.mean(axis=0)) @ (vectors / np.sqrt(values)) @ vectors.T)
+
+
+def _roc(label: str, members: FloatArray, outsiders: FloatArray) -> Roc:
+    scores = np.concatenate([members, outsiders])
+    inside = np.concatenate([np.ones(len(members)), np.zeros(len(outsiders))])[np.argsort(-scores)]
+    rates = [np.concatenate([[0.0], np.cumsum(kind) / kind.sum()]) for kind in (1.0 - inside, inside)]
+    return Roc(label, rates[0], rates[1])
+
+
+def roc_svg(curves: list[Roc]) -> str:
+    """The curves as a small picture (SVG).
+
+    >>> roc_svg([Roc("raw", np.array([0.0, 1.0]), np.array([0.0, 1.0]))]).count("<polyline")
+    2
+    """
+    size, colours = 320, ("#b3261e", "#1a56a0", "#2e7d32", "#6a1b9a")
+    lines = [f'<polyline points="0,{size} {size},0" fill="none" stroke="#999" stroke-dasharray="4 4"/>']
+    for i, curve in enumerate(curves):
+        at = np.unique(np.linspace(0, len(curve.false_positive) - 1, 200).astype(int))
+        pairs = zip(curve.false_positive[at], curve.true_positive[at], strict=True)
+        points = " ".join(f"{size * a:.1f},{size * (1 - b):.1f}" for a, b in pairs)
+        colour, dash = colours[i % 4], "" if i == 0 else f' stroke-dasharray="{6 + 2 * i} 3"'
+        lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
+        words = f"{curve.label}: area {curve.area:.2f}".replace("&", "&amp;").replace("<", "&lt;")
+        lines.append(f'<text x="{size - 8}" y="{size - 12 - 18 * i}" text-anchor="end" fill="{colour}">{words}</text>')
+    frame = f'<rect width="{size}" height="{size}" fill="none" stroke="#333"/>'
+    axes = (
+        f'<text x="{size / 2}" y="{size + 24}" text-anchor="middle">outsiders taken for members</text>'
+        f'<text x="-10" y="{size / 2}" text-anchor="middle" transform="rotate(-90 -10 {size / 2})">members found</text>'
+    )
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-30 -10 {size + 45} {size + 45}" role="img"'
+    return f'{head} aria-label="ROC of the tracing attack" font-family="sans-serif" font-size="13">{frame}{axes}{"".join(lines)}</svg>\n'

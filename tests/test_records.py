@@ -1,0 +1,37 @@
+"""Records: the domain check."""
+
+import numpy as np
+import pytest
+
+from sfumato.records import Records, is_finite
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("where", ["x", "y"])
+def test_one_bad_number_is_found(bad, where):
+    x, y = np.ones((50, 3)), np.ones(50)
+    (x if where == "x" else y)[17] = bad
+    assert not Records(x, y).is_finite()
+
+
+def test_infinities_that_cancel_are_found():
+    assert not Records(np.array([[np.inf, -np.inf]]), np.zeros(1)).is_finite()
+    assert not Records(np.array([[np.inf]]), np.array([-np.inf])).is_finite()
+
+
+def test_finite_numbers_whose_sum_overflows_are_fine():
+    assert Records(np.full((4, 2), 1.7e308), np.full(4, -1.7e308)).is_finite()
+    assert is_finite(np.arange(5)) and is_finite(np.empty(0))
+
+
+def test_derived_values_are_computed_once_for_each_key():
+    records, calls = Records(np.zeros((3, 1)), np.arange(3.0)), []
+
+    def compute():
+        calls.append(1)
+        return records.y * 2
+
+    a, b = object(), object()
+    for key in (a, a, b):
+        assert records.derive(key, compute).tolist() == [0, 2, 4]
+    assert len(calls) == 2
