@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from sfumato.errors import InputError as InputError
     from sfumato.errors import PrivacyWarning as PrivacyWarning
     from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.estimators.pca import PrivatePCA as PrivatePCA
     from sfumato.estimators.reference import DR as DR
     from sfumato.estimators.reference import SAVE as SAVE
     from sfumato.estimators.reference import SIR as SIR
+    from sfumato.estimators.second_order import PrivateDR as PrivateDR
+    from sfumato.estimators.second_order import PrivateSAVE as PrivateSAVE
     from sfumato.estimators.sir import PrivateSIR as PrivateSIR
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.ledger import Ledger as Ledger
@@ -32,6 +35,9 @@ _HOME = {
     "InputError": "errors",
     "Ledger": "privacy.ledger",
     "PrivacyWarning": "errors",
+    "PrivateDR": "estimators.second_order",
+    "PrivatePCA": "estimators.pca",
+    "PrivateSAVE": "estimators.second_order",
     "PrivateSIR": "estimators.sir",
     "SAVE": "estimators.reference",
     "SIR": "estimators.reference",

@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.bounds import Bounds
 from sfumato.records import Records
+from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import (
     Bins,
@@ -20,6 +21,8 @@ from sfumato.statistics.histograms import (
 )
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.quantiles import QuantileScores
+from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
@@ -70,6 +73,12 @@ def slices(p, bins, weight):
 def picture(p, bins):
     direction = np.random.default_rng(p).normal(size=p)
     return ProjectionHistogram(whitening(p), direction, bins, np.arange(bins.count) % 3, 3, 8)
+
+
+def signs(p, bins, centre=0.5):
+    table = np.random.default_rng(p).choice([-1.0, 0.25, 1.0], (bins.count, 2))
+    table[0] = 1.0
+    return SignScores(np.full(p, centre), bins, table)
 
 
 @cache
@@ -128,6 +137,10 @@ CASES = [
     Case("residual products of classes", lambda p: ResidualProduct(residual(p, codes()), 0.3), has_codes=True),
     Case("slices", lambda p: slices(p, numbers(), 1.0)),
     Case("slices of classes", lambda p: slices(p, codes(), 0.4), has_codes=True),
+    Case("sign scores", lambda p: signs(p, numbers())),
+    Case("sign scores about zero, of classes", lambda p: signs(p, codes(), 0.0), has_codes=True),
+    Case("some columns", lambda p: OnColumns(signs((p + 1) // 2, numbers()), np.arange(0, p, 2))),
+    Case("quantile", lambda p: QuantileScores(numbers(), 3, 8)),
     Case("picture", lambda p: picture(p, numbers())),
     Case("picture of classes", lambda p: picture(p, codes()), has_codes=True),
 ]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.bounds import Bounds
+from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.plan import Line, Plan
-from sfumato.privacy.budget import Budget
 from sfumato.records import Records
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram

@@ -63,7 +63,7 @@ def one_run_epsilon(canaries: int, guesses: int, right: int, delta: float, confi
     """The largest epsilon that so many right guesses refute.
 
     >>> round(one_run_epsilon(1000, 100, 95, 0.0), 2), one_run_epsilon(1000, 100, 50, 0.0)
-    (2.01, 0.0)
+    (1.94, 0.0)
     """
     low, high = 0.0, _LARGEST
     if _surprise(canaries, guesses, right, low, delta) > 1.0 - confidence:
@@ -96,7 +96,6 @@ class SirCanaries:
     base: Records
     heads: Records
     tails: Records
-    noise_factor: float = 1.0
 
     def scores(self, coins: Coins, noise: Noise) -> FloatArray:
         """Fit once with the records the coins choose, and score every canary by all releases."""

@@ -157,4 +157,5 @@ def roc_svg(curves: list[Roc]) -> str:
         f'<text x="-10" y="{size / 2}" text-anchor="middle" transform="rotate(-90 -10 {size / 2})">members found</text>'
     )
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-30 -10 {size + 45} {size + 45}" role="img"'
-    return f'{head} aria-label="ROC of the tracing attack" font-family="sans-serif" font-size="13">{frame}{axes}{"".join(lines)}</svg>\n'
+    style = 'aria-label="ROC of the tracing attack" font-family="sans-serif" font-size="13"'
+    return f"{head} {style}>{frame}{axes}{''.join(lines)}</svg>\n"

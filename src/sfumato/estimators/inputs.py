@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sfumato.errors import InputError
@@ -29,9 +30,9 @@ def fit_source(estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None) ->
         _remember(estimator, np.empty((0, X.n_features)), X.feature_names)
         return X
     x, names = _array(X)
-    if y is None:
+    if y is None and get_tags(estimator).target_tags.required:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    responses, kind = response_to_array(y, classes)
+    responses, kind = response_to_array(np.zeros(len(x)) if y is None else y, classes)
     if len(responses) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x, names)

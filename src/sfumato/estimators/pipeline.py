@@ -69,8 +69,12 @@ class Outcome:
 def run(task: Task, curator: Curator) -> Outcome:
     """Walk the plan."""
     bounds = task.bounds if task.bounds is not None else find_bounds(curator, task.n_features)
+    return solve(task, curator, find_ranks(curator, task.response), bounds)
+
+
+def solve(task: Task, curator: Curator, ranks: Ranks, bounds: Bounds) -> Outcome:
+    """The rest of the plan, once bounds and ranks are known."""
     grid = bounds.grid(task.n_features)
-    ranks = find_ranks(curator, task.response)
     # The number of records is public, or else what the released histogram of y says, kept away from zero.
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
     cap = 1.0 if task.method == "one-shot" else 3.0

@@ -42,7 +42,7 @@ def open_session(estimator: Any, X: Any, y: Any) -> Session:
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
     ledger = open_ledger(estimator.ledger, budget, relation, noise)
-    source = fit_source(estimator, X, y, estimator.classes)
+    source = fit_source(estimator, X, y, getattr(estimator, "classes", None))
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     return Session(budget, ledger, noise, source)

@@ -5,28 +5,23 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.explanation import Explanation
-from sfumato.estimators.inputs import transform_array
-from sfumato.estimators.parameters import budget_of, directions_of, one_of, relation_of, share_of
+from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.parameters import directions_of, one_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task, run
 from sfumato.estimators.session import open_session
 from sfumato.iterate.picture import Picture
 from sfumato.privacy.ledger import Ledger
 from sfumato.records import Response
-from sfumato.sources import declared_response
-from sfumato.typing import FloatArray
 
 METHODS = ("auto", "descent", "one-shot")
 PICTURE_SHARE = 0.05
 
 
-class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PrivateSIR(PrivateReducer):
     """Directions of x that explain y, without revealing any one record.
 
     Parameters
@@ -119,16 +114,6 @@ class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.ledger = ledger
         self.random_state = random_state
 
-    def explain(self, n_samples: int, n_features: int) -> Explanation:
-        """The plan before any data: every release, what it costs and how much noise it gets.
-
-        >>> print(PrivateSIR(epsilon=1.0).explain(n_samples=20_000, n_features=15))  # doctest: +SKIP
-        """
-        budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
-        response = declared_response(True, self.classes)
-        plan = self._task(n_features, n_samples, response).plan().calibrate(budget)
-        return Explanation(plan, budget, relation, n_samples, n_features)
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the directions.
 
@@ -143,11 +128,6 @@ class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         self._keep(run(task, session.curator(task.plan())), session.ledger)
         return self
-
-    def transform(self, X: Any) -> FloatArray:
-        """Coordinates of records along the directions. They are the records' own values: keep them with the data."""
-        check_is_fitted(self)
-        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
 
     def summary_plot(self, ax: Any = None) -> Any:
         """Heat map of the first direction against the response: counts paid for in the plan, no record is drawn.
@@ -174,17 +154,13 @@ class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Task:
         """What is public about this fit, every parameter checked."""
-        if self.bounds is not None and not isinstance(self.bounds, Bounds):
-            raise InputError("bounds must be a sfumato Bounds or None; for instance Bounds(-1.5, 1.5).")
-        if self.bounds is not None:
-            self.bounds.grid(n_features)
         method = one_of("method", self.method, METHODS)
         return Task(
             n_features,
             n_records,
             response,
             directions_of(self.n_directions, n_features),
-            self.bounds,
+            checked_bounds(self.bounds, n_features),
             "one-shot" if method == "one-shot" else "descent",
             share_of(self.picture, PICTURE_SHARE),
         )
@@ -199,7 +175,6 @@ class PrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.choice_ = outcome.fit.choice
         self.picture_: Picture | None = outcome.picture
         self.ledger_ = ledger
-        self._n_features_out = len(self.directions_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -39,7 +39,8 @@ def find_bounds(curator: Curator, n_features: int) -> Bounds:
 
 
 def _octave_span(counts: Release) -> tuple[FloatArray, FloatArray]:
-    heavy = standing_out(counts, 4.0) > 0
+    # No bin of pure noise may pass: one would stretch the span of its feature by octaves.
+    heavy = standing_out(counts, max(4.0, float(np.sqrt(2.0 * np.log(counts.value.size))) + 1.0)) > 0
     heavy[~heavy.any(axis=1)] = True
     first, last = heavy.argmax(axis=1), heavy.shape[1] - 1 - heavy[:, ::-1].argmax(axis=1)
     centre = 2 * OCTAVES + 1

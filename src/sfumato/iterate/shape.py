@@ -5,8 +5,7 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
-from sfumato.release import Release
-from sfumato.solve.counts import quantile
+from sfumato.solve.counts import kept_share, quantile
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.moments import Moments
@@ -38,12 +37,5 @@ def rough_shape(curator: Curator, grid: Grid, n: float, cap: float) -> Whitening
     mean = np.clip(released.value[:p] / n, -1.0, 1.0)
     covariance = upper_to_full(released.value[p:] / n, p) - np.outer(mean, mean)
     floor = noise_edge(float(released.noise_std[p]) / n, p)
-    matrix = inverse_root(covariance, floor) * np.sqrt(_kept(counts, lengths.radii, radius))
+    matrix = inverse_root(covariance, floor) * np.sqrt(kept_share(counts, lengths.radii, radius))
     return Whitening(grid, matrix, mean, cap * float(np.sqrt(p)))
-
-
-def _kept(counts: Release, radii: np.ndarray[tuple[int], np.dtype[np.float64]], radius: float) -> float:
-    """Share of the second moment that clipping at `radius` leaves, from the released lengths."""
-    weight = np.maximum(counts.value, 0.0)
-    whole = float(weight @ radii**2)
-    return float(weight @ np.minimum(radii, radius) ** 2) / whole if whole > 0 else 1.0

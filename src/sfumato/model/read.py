@@ -139,7 +139,6 @@ def _set_released(estimator: PrivateSIR, node: Node, p: int) -> None:
     estimator.bounds_ = _bounds(fields["bounds"], p)
     estimator.choice_ = choice
     estimator.picture_ = None if fields["picture"].is_null else _picture(fields["picture"])
-    estimator._n_features_out = k
 
 
 def _orthonormal(node: Node, k: int, p: int) -> FloatArray:

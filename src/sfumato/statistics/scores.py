@@ -38,7 +38,8 @@ class SignScores(BoundedSum):
 
     @property
     def norm(self) -> float:
-        return float(np.sqrt(len(self.centre) * (self._integers**2).sum(axis=1).max()))
+        longest = max(float((self._integers**2).sum(axis=1).max()), 1.0)  # a table of zeros asks nothing
+        return float(np.sqrt(len(self.centre) * longest))
 
     @property
     def diameter(self) -> float:
@@ -58,7 +59,7 @@ class SignScores(BoundedSum):
         return f"sign scores of {features} features with {functions} functions of the response"
 
     def peak(self, relation: Relation) -> float:
-        largest = float(np.abs(self._integers).max())
+        largest = max(float(np.abs(self._integers).max()), 1.0)
         return 2.0 * largest if relation == "replace" else largest
 
     def scores(self, total: IntArray) -> IntArray:

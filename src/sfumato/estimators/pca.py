@@ -1,0 +1,153 @@
+"""PrivatePCA: principal components with a differential-privacy guarantee."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from sfumato.bounds import Bounds
+from sfumato.errors import InputError
+from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
+from sfumato.estimators.parameters import directions_of, one_of
+from sfumato.estimators.session import open_session
+from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.principal import Principal, plan_principal, principal
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.plan import Plan
+from sfumato.records import Response
+from sfumato.solve.rotated import standard_errors
+
+METHODS = ("auto", "refined", "one-shot")
+LOCATION_SHARE = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalTask:
+    """What is public about a fit."""
+
+    n_features: int
+    n_records: int | None
+    n_directions: int
+    bounds: Bounds | None
+    refine: bool = True
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        location = plan_location(LOCATION_SHARE) if self.bounds is None else ()
+        return Plan(location + plan_principal(1.0 - LOCATION_SHARE, refine=self.refine))
+
+    def run(self, curator: Curator) -> tuple[Bounds, Principal]:
+        """Walk the plan."""
+        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
+        grid = common_scale(bounds.grid(self.n_features))
+        return bounds, principal(curator, grid, self.n_records, self.n_directions, refine=self.refine)
+
+
+class PrivatePCA(PrivateReducer):
+    """Leading principal components, without revealing any one record.
+
+    Parameters
+    ----------
+    n_directions : int
+        Number of components.
+    epsilon, delta : float
+        The total privacy budget of everything that touches the data, found bounds included.
+    bounds : Bounds, optional
+        Range of each feature, known without looking at the data; generous ones cost nothing, because the length
+        at which records are clipped is found privately. None: location and scale are found privately too.
+    method : {"auto", "refined", "one-shot"}
+        "refined" buys a rough covariance first and then a second one in the coordinates in which noise blurs the
+        leading subspace least; "one-shot" spends everything on one covariance. "auto" is "refined".
+    relation : {"replace", "add-remove"}
+        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
+        removing one (it is private, and never used).
+    rho : float, optional
+        A zCDP budget; replaces (epsilon, delta) if given.
+    ledger : Ledger, optional
+        A ledger with a cap shared by several runs; a run that would pass it is refused before a record is read.
+    random_state : int, optional
+        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says. None: cryptographic noise.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_directions, n_features)
+        Orthonormal rows, in the units of x, largest variance first.
+    standard_errors_ : ndarray of shape (n_directions, n_features)
+        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    eigenvalues_ : ndarray of shape (n_directions,)
+        Variance along each direction, in squared units of x; corrected for clipping on average only.
+    explained_variance_ratio_ : ndarray of shape (n_directions,)
+        The same over the variance of all features.
+    mean_ : ndarray of shape (n_features,)
+        Released centre.
+    bounds_ : Bounds
+        Those given, or those found.
+    ledger_ : Ledger
+        Every release with purpose, sensitivity, noise and cost.
+
+    Notes
+    -----
+    Components are those of the covariance in the units of x: rescale features of different units first, by public
+    numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Bounds, PrivatePCA, subspace_distance
+    >>> x = np.random.default_rng(0).normal(size=(20_000, 6)) * [3, 2, 1, 1, 1, 1]
+    >>> pca = PrivatePCA(n_directions=2, epsilon=1.0, delta=1e-6, bounds=Bounds(-50, 50)).fit(x)
+    >>> pca.directions_.shape, bool(subspace_distance(pca.directions_, np.eye(6)[:2]) < 0.2)
+    ((2, 6), True)
+    >>> round(pca.ledger_.total(), 6)
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_directions: int = 1,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        method: str = "auto",
+        *,
+        relation: str = "replace",
+        rho: float | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_directions = n_directions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.method = method
+        self.relation = relation
+        self.rho = rho
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
+        session = open_session(self, X, None)
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        self._keep(*task.run(session.curator(task.plan())), session.ledger)
+        return self
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
+        k = directions_of(self.n_directions, n_features)
+        if k is None:
+            raise InputError("n_directions must be a positive integer, got 'auto'; say how many components you need.")
+        refine = one_of("method", self.method, METHODS) != "one-shot"
+        return PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), refine)
+
+    def _keep(self, bounds: Bounds, found: Principal, ledger: Ledger) -> None:
+        grid = common_scale(bounds.grid(len(found.mean)))
+        k = int(self.n_directions)
+        variance = np.maximum(found.values, 0.0)
+        self.directions_ = found.vectors[:, :k].T.copy()
+        self.standard_errors_ = standard_errors(found.values, found.vectors, found.noise, k)
+        self.eigenvalues_ = variance[:k] * grid.half_width[0] ** 2
+        self.explained_variance_ratio_ = variance[:k] / max(float(variance.sum()), 1e-300)
+        self.mean_ = grid.centre + found.mean * grid.half_width
+        self.bounds_ = bounds
+        self.ledger_ = ledger

@@ -1,0 +1,196 @@
+"""PrivateSAVE and PrivateDR: second-order dimension reduction with a differential-privacy guarantee."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+from sfumato.bounds import Bounds
+from sfumato.errors import InputError
+from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.parameters import directions_of
+from sfumato.estimators.session import open_session
+from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.ranks import find_ranks, plan_ranks
+from sfumato.iterate.second_order import Kernel, SecondOrder, plan_second_order, second_order
+from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.plan import Plan
+from sfumato.records import Response
+from sfumato.solve.spectral import Spectrum, directions_in_x
+from sfumato.typing import FloatArray
+
+SHARES = {"location": 0.08, "ranks": 0.06, "radius": 0.03, "shape": 0.13, "solve": 0.70}
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOrderTask:
+    """What is public about a fit."""
+
+    n_features: int
+    n_records: int | None
+    response: Response
+    n_directions: int | None
+    bounds: Bounds | None
+    kernel: Kernel
+    n_slices: int
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
+        lines += plan_ranks(self.response, SHARES["ranks"])
+        lines += plan_shape(SHARES["radius"], SHARES["shape"])
+        return Plan(lines + plan_second_order(SHARES["solve"]))
+
+    def run(self, curator: Curator) -> "SecondOrderOutcome":
+        """Walk the plan."""
+        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
+        grid = bounds.grid(self.n_features)
+        ranks = find_ranks(curator, self.response)
+        n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
+        whitening = rough_shape(curator, grid, n, 1.0)
+        fit = second_order(curator, whitening, ranks, n, self.n_directions, self.kernel, self.n_slices)
+        to_z = fit.root @ whitening.exact_matrix / grid.half_width
+        spectrum = directions_in_x(fit.coefficients, fit.noise_std, to_z, fit.choice.n_directions)
+        return SecondOrderOutcome(spectrum, fit, bounds, grid.centre + whitening.mean * grid.half_width)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOrderOutcome:
+    """Everything a fit learnt, from releases alone; `centre` is in the units of x."""
+
+    spectrum: Spectrum
+    fit: SecondOrder
+    bounds: Bounds
+    centre: FloatArray
+
+
+class _SecondOrder(PrivateReducer):
+    """Parameters, ``fit`` and what it keeps, for either kernel."""
+
+    _kernel: ClassVar[Kernel]
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_directions: int | str = "auto",
+        bounds: Bounds | None = None,
+        n_slices: int = 5,
+        *,
+        relation: str = "replace",
+        rho: float | None = None,
+        classes: Sequence[Any] | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_directions = n_directions
+        self.bounds = bounds
+        self.n_slices = n_slices
+        self.relation = relation
+        self.rho = rho
+        self.classes = classes
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y."""
+        session = open_session(self, X, y)
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        outcome = task.run(session.curator(task.plan()))
+        self.directions_ = outcome.spectrum.directions
+        self.standard_errors_ = outcome.spectrum.standard_errors
+        self.eigenvalues_ = outcome.fit.eigenvalues
+        self.choice_ = outcome.fit.choice
+        self.mean_ = outcome.centre
+        self.bounds_ = outcome.bounds
+        self.ledger_ = session.ledger
+        return self
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> SecondOrderTask:
+        slices = self.n_slices
+        if not isinstance(slices, Integral) or isinstance(slices, bool) or not 2 <= int(slices) <= 48:
+            raise InputError(f"n_slices must be an integer from 2 to 48, got {slices!r}.")
+        k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        return SecondOrderTask(n_features, n_records, response, k, bounds, self._kernel, int(slices))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class PrivateSAVE(_SecondOrder):
+    """Sliced average variance estimation without revealing any one record: sees what SIR cannot.
+
+    Where y depends on x evenly, as in ``y = (b'x)^2``, slice means say nothing; the covariances within slices do.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The total privacy budget of everything that touches the data, found bounds included.
+    n_directions : int or "auto"
+        "auto" counts the eigenvalues that stand out of the known noise; this costs nothing.
+    bounds : Bounds, optional
+        Range of each feature, known without looking at the data. None: found privately, and charged.
+    n_slices : int
+        Slices of a numeric y; every class of a categorical one is a slice.
+    relation : {"replace", "add-remove"}
+        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
+        removing one (it is private, and never used).
+    rho : float, optional
+        A zCDP budget; replaces (epsilon, delta) if given.
+    classes : sequence, optional
+        Public list of the categories of y; others share one class.
+    ledger : Ledger, optional
+        A ledger with a cap shared by several runs.
+    random_state : int, optional
+        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_directions, n_features)
+        Orthonormal rows, in the units of x, most explaining first.
+    standard_errors_ : ndarray of shape (n_directions, n_features)
+        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    eigenvalues_ : ndarray of shape (n_directions,)
+        Of the kernel, above its middle eigenvalue.
+    choice_, mean_, bounds_, ledger_
+        How many directions and why; released centre; bounds given or found; every release with its cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Bounds, PrivateSAVE
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(20_000, 5))
+    >>> y = x[:, 1] ** 2 + 0.5 * rng.normal(size=20_000)
+    >>> save = PrivateSAVE(epsilon=1.0, n_directions=1, bounds=Bounds(-5, 5)).fit(x, y)
+    >>> bool(abs(save.directions_[0, 1]) > 0.98), round(save.ledger_.total(), 6)
+    (True, 1.0)
+    """
+
+    _kernel: ClassVar[Kernel] = "save"
+
+
+class PrivateDR(_SecondOrder):
+    """Directional regression without revealing any one record: slice means and slice covariances together.
+
+    Finds what SIR or SAVE finds. Parameters and attributes are those of `PrivateSAVE`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Bounds, PrivateDR
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(30_000, 5))
+    >>> y = x[:, 0] + x[:, 1] ** 2 + 0.3 * rng.normal(size=30_000)
+    >>> dr = PrivateDR(epsilon=1.0, n_directions=2, bounds=Bounds(-5, 5)).fit(x, y)
+    >>> bool(np.linalg.norm(dr.directions_[:, :2]) > 1.3)
+    True
+    """
+
+    _kernel: ClassVar[Kernel] = "dr"

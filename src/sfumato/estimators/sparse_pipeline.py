@@ -1,0 +1,139 @@
+"""Sparse fits: slices, screening, then the usual descent on the few columns that were kept. No record is seen here."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sfumato.bounds import Bounds
+from sfumato.estimators.pipeline import Outcome, Task, solve
+from sfumato.iterate.columns import ColumnView
+from sfumato.iterate.descent import Schedule, plan_descent
+from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.picture import plan_picture
+from sfumato.iterate.quantiles import find_quantiles, plan_quantiles
+from sfumato.iterate.screening import Rule, Screen, plan_screening, screen
+from sfumato.iterate.shape import plan_shape
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.plan import Line, Plan
+from sfumato.records import Response
+from sfumato.solve.spectral import Spectrum
+from sfumato.typing import FloatArray, IntArray
+
+SHARES = {
+    "slices": 0.06,
+    "picks": 0.30,
+    "scores": 0.06,
+    "location": 0.08,
+    "radius": 0.02,
+    "residual": 0.03,
+    "shape": 0.15,
+    "solve": 0.40,
+}
+"""Parts of the zCDP cost; relative, as in `pipeline.SHARES`."""
+SMALL = Schedule(shares=(1.0, 1.0, 2.0), steps=(1.5, 1.3, 1.0))
+"""Three steps: with a few thousand records every further question costs more than it tells."""
+SMALL_TABLE = 10_000
+USUAL_PICKS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class SparseTask:
+    """What is public about a sparse fit. `n_records` is None where the number is private."""
+
+    n_features: int
+    n_records: int | None
+    response: Response
+    n_directions: int | None
+    bounds: Bounds | None
+    picks: int
+    picture: float = 0.0
+    rule: Rule = field(default_factory=Rule)
+
+    @property
+    def schedule(self) -> Schedule:
+        """Steps of the descent: fewer for a small table."""
+        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else Schedule()
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        lines: tuple[Line, ...] = plan_quantiles(self.response, SHARES["slices"])
+        lines += plan_screening(self.picks, SHARES["picks"], SHARES["scores"])
+        if self.bounds is None:
+            lines += plan_location(SHARES["location"])
+        lines += plan_shape(SHARES["radius"], SHARES["shape"])
+        lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
+        if self.picture > 0:
+            whole = sum(line.share for line in lines)
+            lines += plan_picture(whole * self.picture / (1.0 - self.picture))
+        return Plan(lines)
+
+
+def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_directions: int | None) -> int:
+    """How many features to pick: as many as can be told from noise, 4 to 12; from public numbers alone.
+
+    Picks of zCDP cost rho in all need Gumbel noise of scale ``sqrt(2 picks / rho)`` on scores of up to n; the largest
+    of p such noises is ``log p`` scales. That is kept below a fifth of n.
+    """
+    least = max(4, n_directions or 0)
+    if n_records is None:
+        return min(n_features, max(least, USUAL_PICKS))
+    rho = SHARES["picks"] / sum(SHARES.values()) * budget.mu() ** 2 / 2.0
+    most = rho * (0.2 * n_records / (np.log(n_features) + 2.0)) ** 2 / 2.0
+    return min(n_features, max(least, min(12, int(most))))
+
+
+def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
+    """Walk the plan; the outcome is about all features again."""
+    ranks = find_quantiles(curator, task.response)
+    n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
+    centre = np.zeros(task.n_features) if task.bounds is None else task.bounds.grid(task.n_features).centre
+    found = screen(curator, centre, ranks, n, task.n_directions or 1, task.rule)
+    view = ColumnView(curator, found.kept)
+    bounds = find_bounds(view, len(found.kept)) if task.bounds is None else _some(task.bounds, found.kept)
+    small = Task(
+        len(found.kept),
+        task.n_records,
+        task.response,
+        task.n_directions,
+        bounds,
+        picture=task.picture,
+        schedule=task.schedule,
+    )
+    return _everywhere(solve(small, view, ranks, bounds), task, found.kept), found
+
+
+def _some(bounds: Bounds, columns: IntArray) -> Bounds:
+    """The bounds of some features."""
+    lower, upper = (bound if bound.ndim == 0 else bound[columns] for bound in (bounds.lower, bounds.upper))
+    return Bounds(lower, upper)
+
+
+def _everywhere(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
+    """The outcome with zeros for features that were not kept; their centre and scale are those of the bounds."""
+    p, spectrum = task.n_features, outcome.spectrum
+    public = (task.bounds or Bounds(-1.0, 1.0)).grid(p)
+    bounds = task.bounds
+    if bounds is None:
+        bounds = Bounds(_put(-np.ones(p), columns, outcome.bounds.lower), _put(np.ones(p), columns, outcome.bounds.upper))
+    wide = np.zeros((len(spectrum.directions), p))
+    return Outcome(
+        Spectrum(
+            _put(wide, columns, spectrum.directions),
+            _put(wide, columns, spectrum.standard_errors),
+            spectrum.singular_values,
+        ),
+        outcome.fit,
+        outcome.ranks,
+        bounds,
+        _put(public.centre, columns, outcome.centre),
+        _put(public.half_width, columns, outcome.scale),
+        outcome.picture,
+    )
+
+
+def _put(into: FloatArray, columns: IntArray, values: FloatArray) -> FloatArray:
+    """A copy with the last axis' `columns` replaced."""
+    filled = into.copy()
+    filled[..., columns] = values
+    return filled

@@ -1,0 +1,116 @@
+"""What a site demands of a question before it computes anything.
+
+The bounds of a `BoundedSum` are proved for parameters that make sense: a zero matrix or a number near the edge of
+float64 could turn a record's contribution into something no bound covers. So every parameter is checked here, against
+the site's own public facts; the noise then follows from the site's own copy of the plan and the sum's own bound.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.federated.task import Facts
+from sfumato.federated.wire import RefusedError
+from sfumato.statistics.gradients import LARGEST_COEFFICIENT, Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.moments import Moments
+from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.whitening import CAP_UNITS, Whitening
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, IntArray
+
+MOST_BINS = 2**13
+MOST_COLUMNS = 512
+
+
+def check(query: BoundedSum, facts: Facts) -> None:
+    """Refuse a question whose parameters a bound was not proved for, or that does not fit the site's table."""
+    match query:
+        case ResponseHistogram():
+            _bins(query.bins, facts)
+        case NormHistogram():
+            _grid(query.source, facts)
+        case OctaveHistograms():
+            _demand(query.n_features == facts.n_features, "it is about another number of features")
+        case LinearHistograms():
+            _spans(query, facts)
+        case Moments():
+            _grid(query.source, facts)
+            _demand(1e-9 <= query.radius <= 1e6 and 1e-3 <= query.centre_weight <= 1e3, "its radius is out of range")
+        case ResidualHistogram():
+            _residual(query.residual, facts)
+        case ResidualProduct():
+            _residual(query.residual, facts)
+            relative = query.size / query.residual.scale
+            _demand(2.0**-14 <= relative <= 2.0**4, "its size is out of range")
+        case SlicedMoments():
+            _whitening(query.whitening, facts)
+            _groups(query.bins, query.slice_of, query.n_slices, facts)
+            _demand(1e-3 <= query.slice_weight <= 1e3, "its weight is out of range")
+        case ProjectionHistogram():
+            _whitening(query.whitening, facts)
+            _groups(query.bins, query.group_of, query.n_groups, facts)
+            _demand(query.columns <= MOST_COLUMNS, "it has too many columns")
+            _vector(query.direction, facts)
+            _demand(1e-100 < float(np.abs(query.direction).max()) < 1e100, "its direction is out of range")
+        case _:
+            raise RefusedError("the question is of a kind that sites do not answer.")
+
+
+def _demand(holds: Any, why_not: str) -> None:
+    if not holds:
+        raise RefusedError(f"the question is refused: {why_not}.")
+
+
+def _vector(values: FloatArray, facts: Facts) -> None:
+    _demand(values.shape == (facts.n_features,), "it is about another number of features")
+
+
+def _spans(query: LinearHistograms, facts: Facts) -> None:
+    for side in (query.lower, query.upper):
+        _vector(side, facts)
+        _demand(float(np.abs(side).max()) <= 1e150, "its spans are out of range")
+    _demand(float((query.upper - query.lower).min()) > 1e-150, "its spans are empty")
+    _demand(query.bins <= MOST_COLUMNS, "it has too many bins")
+
+
+def _grid(grid: Grid, facts: Facts) -> None:
+    for side in (grid.centre, grid.half_width):
+        _vector(side, facts)
+        _demand(float(np.abs(side).max()) <= 1e150, "its bounds are out of range")
+    _demand(float(grid.half_width.min()) > 1e-150, "its bounds are empty")
+
+
+def _bins(bins: Bins, facts: Facts) -> None:
+    _demand(bins.categories == facts.response.categories, "it is about another kind of response")
+    _demand(bins.edges.ndim == 1 and bins.count <= MOST_BINS, "it has too many bins")
+    _demand(bins.categories is None or bins.edges.size == 0, "categories have no edges")
+    _demand((np.diff(bins.edges) > 0).all(), "its edges do not increase")
+
+
+def _whitening(whitening: Whitening, facts: Facts) -> None:
+    _grid(whitening.source, facts)
+    _vector(whitening.mean, facts)
+    p = facts.n_features
+    _demand(whitening.matrix.shape == (p, p), "its matrix has another shape")
+    _demand(1e-100 < float(np.abs(whitening.matrix).max(initial=0.0)) < 1e100, "its matrix is out of range")
+    _demand(0.5 <= whitening.cap <= CAP_UNITS / 2, "its cap is out of range")
+
+
+def _residual(residual: Residual, facts: Facts) -> None:
+    _whitening(residual.whitening, facts)
+    _bins(residual.bins, facts)
+    table, coefficients = residual.table, residual.coefficients
+    fits = table.ndim == 2 and coefficients.shape == (facts.n_features + 1, table.shape[1])
+    _demand(fits and table.shape[0] == residual.bins.count, "its table has another shape")
+    _demand(0 < table.shape[1] <= MOST_COLUMNS, "its table has too many columns")
+    _demand(float(np.abs(table).max()) <= LARGEST_COEFFICIENT, "its table is out of range")
+    _demand(1e-6 <= residual.scale <= 1e6, "its scale is out of range")
+
+
+def _groups(bins: Bins, group_of: IntArray, groups: int, facts: Facts) -> None:
+    _bins(bins, facts)
+    _demand(group_of.shape == (bins.count,) and groups <= MOST_COLUMNS, "its groups have another shape")
+    _demand(0 <= int(group_of.min()) and int(group_of.max()) < groups, "its groups are out of range")

@@ -1,0 +1,126 @@
+"""Terms: what a coordinator proposes to the sites, and how a site reads it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.errors import SfumatoError
+from sfumato.estimators.parameters import relation_of
+from sfumato.federated.wire import RefusedError
+from sfumato.iterate.descent import Schedule, plan_descent
+from sfumato.iterate.location import plan_location
+from sfumato.iterate.oneshot import plan_one_shot
+from sfumato.iterate.picture import plan_picture
+from sfumato.iterate.ranks import plan_ranks
+from sfumato.iterate.shape import plan_shape
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.plan import Line, Plan
+from sfumato.records import Response
+from sfumato.settings.federated import Trust, trust_of
+from sfumato.statistics.gradients import ResidualHistogram, ResidualProduct
+from sfumato.statistics.histograms import LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.moments import Moments
+from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.sums import BoundedSum
+from sfumato.typing import Relation
+
+MOST_STEPS = 12
+_RUN = re.compile(r"[0-9a-f]{8,64}")
+_ANY = Schedule(shares=(1.0,) * MOST_STEPS, steps=(1.0,) * MOST_STEPS)
+_LINES = (
+    *plan_location(1.0),
+    *plan_ranks(Response(), 1.0),
+    *plan_shape(1.0, 1.0),
+    *plan_descent(_ANY, 1.0, 1.0),
+    *plan_one_shot(1.0),
+    *plan_picture(1.0),
+)
+KNOWN: Mapping[str, Line] = {line.name: line for line in _LINES}
+"""Every line a site answers; purpose and formula come from here, not from the coordinator."""
+_KINDS: Mapping[str, type[BoundedSum]] = {
+    "magnitude": OctaveHistograms,
+    "span": LinearHistograms,
+    "spread": LinearHistograms,
+    "response magnitude": ResponseHistogram,
+    "response span": ResponseHistogram,
+    "ranks": ResponseHistogram,
+    "radius": NormHistogram,
+    "shape": Moments,
+    "residual": ResidualHistogram,
+    "step": ResidualProduct,
+    "slices": SlicedMoments,
+    "picture": ProjectionHistogram,
+}
+
+
+def kind_of(line: str) -> type[BoundedSum]:
+    """The kind of question a line may ask."""
+    return _KINDS[re.sub(r" \d+$", "", line)]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """One run as proposed: who must be trusted, what may be spent, and the share of each release."""
+
+    run: str
+    relation: Relation
+    budget: Budget
+    trust: Trust
+    shares: tuple[tuple[str, float], ...]
+
+    def plan(self) -> Plan:
+        """The calibrated plan, computed by whoever reads the terms: noise is never taken from the wire."""
+        lines = (Line(name, KNOWN[name].purpose, share, KNOWN[name].sensitivity) for name, share in self.shares)
+        return Plan(tuple(lines)).calibrate(self.budget)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "rho": self.budget.rho}
+        trust = {"kind": self.trust.kind, "sites": self.trust.sites, "honest": self.trust.honest}
+        shares = [list(share) for share in self.shares]
+        return {"run": self.run, "relation": self.relation, "budget": budget, "trust": trust, "shares": shares}
+
+
+def terms_from(data: Any) -> Terms:
+    """The terms, or `RefusedError`."""
+    keys = {"run", "relation", "budget", "trust", "shares"}
+    if not isinstance(data, dict) or set(data) != keys:
+        raise RefusedError("the plan does not have the known fields.")
+    budget, trust = data["budget"], data["trust"]
+    if not isinstance(budget, dict) or set(budget) != {"epsilon", "delta", "rho"}:
+        raise RefusedError("the plan's budget does not have the known fields.")
+    if not isinstance(trust, dict) or set(trust) != {"kind", "sites", "honest"} or not _count(trust["sites"]):
+        raise RefusedError("the plan's trust model does not have the known fields.")
+    try:
+        total = Budget(**budget)
+        chosen = trust_of(trust["kind"], trust["sites"], trust["honest"])
+        relation = relation_of(data["relation"])
+    except SfumatoError as error:
+        raise RefusedError(f"the plan is refused: {error}") from None
+    return Terms(run_from(data["run"]), relation, total, chosen, _shares(data["shares"]))
+
+
+def run_from(value: Any) -> str:
+    """The name of a run: hexadecimal, so that it is a safe name of a folder."""
+    if not isinstance(value, str) or not _RUN.fullmatch(value):
+        raise RefusedError("the run's name must be 8 to 64 hexadecimal digits.")
+    return value
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and 1 <= value <= 10**6
+
+
+def _shares(data: Any) -> tuple[tuple[str, float], ...]:
+    if not isinstance(data, list) or not 1 <= len(data) <= len(KNOWN):
+        raise RefusedError("the plan has no lines, or too many.")
+    for pair in data:
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str) or pair[0] not in KNOWN:
+            raise RefusedError("the plan has a line that sites do not answer.")
+        if isinstance(pair[1], bool) or not isinstance(pair[1], int | float) or not 1e-6 <= pair[1] <= 1e6:
+            raise RefusedError(f"the plan's line {pair[0]!r} must have a share from 1e-6 to 1e6.")
+    if len({pair[0] for pair in data}) < len(data):
+        raise RefusedError("the plan has a line twice.")
+    return tuple((name, float(share)) for name, share in data)

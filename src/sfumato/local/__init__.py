@@ -1,0 +1,11 @@
+"""The device side: what runs where a person's record is, so that nobody else ever sees it.
+
+A `Randomiser` is a public form (question, mechanism, epsilon); each person's device runs ``randomize`` on its own
+answer. Only `Answers` travel; the analyst's estimators accept them in place of y.
+"""
+
+from sfumato.local.answers import Answers, LocalLedger
+from sfumato.local.numbers import NumberRandomiser
+from sfumato.local.slices import SliceRandomiser
+
+__all__ = ["Answers", "LocalLedger", "NumberRandomiser", "SliceRandomiser"]

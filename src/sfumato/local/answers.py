@@ -1,0 +1,143 @@
+"""Answers: randomised labels, the only thing that passes from the devices to the analyst."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError
+from sfumato.privacy.accounting import total_epsilon
+from sfumato.privacy.events import Event
+from sfumato.privacy.ledger import Entry
+from sfumato.privacy.noise import Noise, SecureNoise
+from sfumato.records import is_finite
+from sfumato.typing import FloatArray, IntArray
+
+MISSING = "y has missing or infinite values (NaN or inf); a device must not answer without a value."
+LABEL_ONLY = "the features x are public and not protected"
+
+
+class Randomiser(ABC):
+    """A public form: the question, the mechanism and its epsilon. It holds no answer and no randomness.
+
+    Whoever runs ``randomize`` on their own value has the stated guarantee whatever everybody else does: it holds
+    against the analyst, the network and all other people together (local differential privacy, replace-one for the
+    one value).
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """What one answer costs the person who gives it."""
+
+    @property
+    @abstractmethod
+    def noise_std(self) -> float:
+        """Standard deviation that the mechanism adds to an answer, in the units of the estimate made from it."""
+
+    @property
+    @abstractmethod
+    def delta(self) -> float:
+        """Delta of the guarantee; 0 if it is pure."""
+
+    @property
+    @abstractmethod
+    def question(self) -> str:
+        """What is asked, in words."""
+
+    @abstractmethod
+    def form(self) -> dict[str, Any]:
+        """The form as plain values, for a file."""
+
+    @abstractmethod
+    def randomize(self, y: Any, noise: Noise | None = None) -> "Answers":
+        """The randomised answers to values `y`, each drawn on its own. The values themselves go nowhere else."""
+
+    @property
+    def epsilon_spent(self) -> float:
+        """Epsilon of one answer at `delta`, by the accountant."""
+        return total_epsilon((self.event,), self.delta)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What the devices sent: one randomised value each, and the form they filled in.
+
+    An estimator that is given these instead of y has nothing left to protect: it never sees a true label.
+    """
+
+    values: FloatArray | IntArray
+    form: Randomiser
+    rehearsal: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLedger:
+    """What each person has paid, on their own device. Not a curator's account: there is no curator.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        One per kind of answer. A person gives exactly one of them, so the cost is the largest, not the sum.
+    delta : float
+        Delta of the guarantee; 0 if it is pure.
+    protects : str
+        What is protected, and what is not.
+    rehearsal : bool
+        True if the noise was seeded.
+    """
+
+    entries: tuple[Entry, ...]
+    delta: float
+    protects: str
+    rehearsal: bool = False
+
+    def total(self, delta: float | None = None) -> float:
+        """Epsilon that any one person has spent."""
+        if self.rehearsal:
+            return float("inf")
+        chosen = self.delta if delta is None else delta
+        return max(total_epsilon((entry.event,), chosen) for entry in self.entries)
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee in one sentence, or why there is none."""
+        if self.rehearsal:
+            return "No privacy guarantee: the noise was seeded for rehearsal; fit again with random_state=None."
+        cost = f"epsilon = {self.total():.10g}" + (f", delta = {self.delta:.3g}" if self.delta else " (pure)")
+        return f"Every answer was randomised on its owner's device before it left: {cost}, for {self.protects}."
+
+
+def entry_of(form: Randomiser, purpose: str) -> Entry:
+    """The ledger's line for one kind of answer."""
+    return Entry(purpose, form.question, form.event, 1.0, form.noise_std, 1.0, "replace")
+
+
+def one_value_each(y: Any) -> FloatArray:
+    """Finite numbers, one per person; a single number is a single person."""
+    try:
+        values = np.atleast_1d(np.asarray(y, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise InputError("y must hold numbers; declare classes for a response of names.") from None
+    if values.ndim != 1:
+        raise InputError("y must be one number per person; give a single number or a 1-d array.")
+    if not is_finite(values):
+        raise InputError(MISSING)
+    return values
+
+
+def source_of(noise: Noise | None) -> Noise:
+    """The operating system's entropy unless a rehearsal asks for seeded noise."""
+    return SecureNoise() if noise is None else noise
+
+
+def plain(values: NDArray[Any]) -> list[Any]:
+    """A list for a form."""
+    return [value.item() if hasattr(value, "item") else value for value in values]

@@ -1,0 +1,204 @@
+"""The federated setting: every site is its own curator, and the server adds what the sites release.
+
+Records never meet. A site adds up its own records, writes its own ledger and draws its own noise; only the noisy sum
+leaves. Integer sums over the sites equal the pooled sum bit for bit, so distance costs nothing but noise.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import InputError, SfumatoError
+from sfumato.privacy import mechanisms
+from sfumato.privacy.curator import Curator, Setting
+from sfumato.privacy.events import Gaussian
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.noise import Noise, SeededNoise
+from sfumato.privacy.plan import Plan
+from sfumato.release import Release
+from sfumato.sums import BoundedSum
+from sfumato.typing import IntArray, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What the sites need to believe of each other and of the server.
+
+    ``sites``
+        Every site adds all the noise its own records need. Nobody else has to be trusted; the noise of the sum has
+        ``sqrt(K)`` times the standard deviation of a central run.
+    ``secure-aggregation``
+        Every site adds a share of variance ``1 / honest`` of that noise. Its guarantee holds if the server sees only
+        the *sum* of all uploads and at least `honest` sites (itself one of them) add their share and keep it secret.
+        The noise of the sum is ``sqrt(K / honest)`` times that of a central run.
+
+    Notes
+    -----
+    The sum of h independent rounded Gaussians has the law of ``rint(N + U_1 + ... + U_(h-1))``, N Gaussian with the
+    summed variance and U_i uniform on a unit (their characteristic functions agree but for aliases of size
+    ``exp(-2 pi^2 std^2)``, and `std` is 2**21 units or more): post-processing of the ideal Gaussian mechanism, so no
+    correction is needed.
+    """
+
+    kind: Literal["sites", "secure-aggregation"]
+    sites: int
+    honest: int
+
+    @property
+    def share(self) -> int:
+        """A site's noise has this fraction, one over it, of the full variance."""
+        return self.honest if self.kind == "secure-aggregation" else 1
+
+    @property
+    def sentence(self) -> str:
+        """The condition of the guarantee, for the ledger."""
+        if self.kind == "sites":
+            return "Each site adds all its noise itself: neither the server nor another site needs to be trusted."
+        return (
+            f"This holds if the server sees only sums over the {self.sites} sites and at least {self.honest} of them "
+            "add their share of the noise and keep it secret."
+        )
+
+
+def trust_of(kind: object, sites: int, honest: int | None = None) -> Trust:
+    """The trust model by name. `honest` defaults to all sites but one: no single other site can undo the noise.
+
+    >>> trust_of("secure-aggregation", 10).honest
+    9
+    """
+    chosen = max(sites - 1, 1) if honest is None else honest
+    if not isinstance(chosen, int) or isinstance(chosen, bool) or not 1 <= chosen <= sites:
+        raise InputError(f"honest must be a whole number from 1 to the {sites} sites, got {honest!r}.")
+    match kind:
+        case "sites":
+            return Trust("sites", sites, 1)
+        case "secure-aggregation":
+            return Trust("secure-aggregation", sites, chosen)
+    raise InputError(f"trust must be 'sites' or 'secure-aggregation', got {kind!r}.")
+
+
+class SiteLedger(Ledger):
+    """A site's own account in memory; its guarantee names the trust model."""
+
+    trust: Trust | None = None
+
+    @property
+    def guarantee(self) -> str:
+        whole = super().guarantee
+        return whole if self.trust is None or whole.startswith("No ") else f"{whole} {self.trust.sentence}"
+
+
+class LineNoise(Noise):
+    """Seeded noise that depends on (seed, site, line) alone, for rehearsals: a simulation and a deployment, or a site
+    that was started again, draw the same."""
+
+    def __init__(self, seed: int, site: str) -> None:
+        self._origin = f"{seed}/{site}"
+        self.begin("")
+
+    def begin(self, line: str) -> None:
+        """Start the stream of a line."""
+        digest = hashlib.sha256(f"{self._origin}/{line}".encode()).digest()
+        self._stream = SeededNoise(int.from_bytes(digest[:8], "big"))
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return self._stream.words(count)
+
+
+class SiteCurator(Curator):
+    """The door of one site: answers as `Curator` does, with the share of the noise that the trust model asks for."""
+
+    def __init__(self, setting: Setting, plan: Plan, ledger: Ledger, noise: Noise, trust: Trust) -> None:
+        super().__init__(setting, site_plan(plan, trust), ledger, noise)
+        self._trust = trust
+
+    def answer(self, query: BoundedSum, name: str) -> Release:
+        """The noisy sum over this site's records for the plan's line `name`."""
+        if isinstance(self._noise, LineNoise):
+            self._noise.begin(name)
+        if self._trust.share == 1:
+            return super().answer(query, name)
+        line = self._take(name)
+        event = line.event
+        if not isinstance(event, Gaussian):
+            raise RuntimeError(f"the plan's line {name!r} is not Gaussian, so its noise cannot be shared.")
+        std = float((mechanisms.gaussian_std(query, self.relation, event) * query.grid).max())
+        self._record(line, query, event.mu * std, std / math.sqrt(self._trust.share))
+        # mu of the share alone; what the ledger states is mu of the sum, the only thing the server sees
+        share = Gaussian(event.mu * math.sqrt(self._trust.share))
+        return mechanisms.gaussian(self._setting.sum(query), query, self.relation, share, self._noise)
+
+
+def site_plan(plan: Plan, trust: Trust) -> Plan:
+    """The plan as a site's ledger states it: where noise is shared, every line says so."""
+    if trust.share == 1:
+        return plan
+    note = f" (noise shared by {trust.sites} sites, {trust.honest} of them honest)"
+    return replace(plan, lines=tuple(replace(line, purpose=line.purpose + note) for line in plan.lines))
+
+
+class SitesLostError(SfumatoError):
+    """Too few sites answered; what the others have spent stays in their ledgers."""
+
+
+class Sites(Protocol):
+    """The sites of a federation, wherever they are."""
+
+    @property
+    def sizes(self) -> Mapping[str, int | None]:
+        """Number of records of each site, None where it is private."""
+
+    def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
+        """The releases of the sites that answered, checked."""
+
+
+class FederatedCurator(Curator):
+    """A curator without records: asks every site and adds their releases.
+
+    A site that does not answer is left out of that sum, and the sum is scaled by the public sizes of the sites (by
+    their number, where sizes are private) to what all of them would have given; value and noise alike.
+
+    Parameters
+    ----------
+    sites : Sites
+    relation : {"replace", "add-remove"}
+    minimum : int
+        With fewer answers than this the run ends with `SitesLostError`.
+    """
+
+    def __init__(self, sites: Sites, relation: Relation, minimum: int = 1) -> None:
+        self._sites = sites
+        self._relation: Relation = relation
+        self._minimum = minimum
+
+    @property
+    def relation(self) -> Relation:
+        """Neighbouring relation of every answer."""
+        return self._relation
+
+    def answer(self, query: BoundedSum, name: str) -> Release:
+        """The sum of the sites' releases for the plan's line `name`."""
+        releases = self._sites.ask(query, name)
+        if len(releases) < max(self._minimum, 1):
+            raise SitesLostError(
+                f"only {len(releases)} of {len(self._sites.sizes)} sites answered {name!r}, {self._minimum} are needed; "
+                "see which sites were left out and why, and run again when they are back."
+            )
+        total = reduce(add, (releases[site] for site in sorted(releases)))
+        factor = self._weight(self._sites.sizes) / self._weight(releases)
+        return total if factor == 1.0 else Release(total.value * factor, total.noise_std * factor)
+
+    def select(self, query: BoundedSum, name: str) -> IntArray:
+        """Not a sum: a federation screens by noisy sums or votes instead."""
+        raise RuntimeError(f"line {name!r} is a selection, which sites cannot add up; release the scores instead.")
+
+    def _weight(self, names: Mapping[str, object]) -> float:
+        sizes = [self._sites.sizes[name] for name in names]
+        return float(sum(1 if size is None else size for size in sizes))
