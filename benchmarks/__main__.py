@@ -5,11 +5,12 @@
 
 import argparse
 
-from benchmarks import accuracy, dimension, location, real, speed
+from benchmarks import accuracy, dimension, gep, location, real, speed
 
 STUDIES = {
     "accuracy": accuracy.main,
     "dimension": dimension.main,
+    "gep": gep.main,
     "location": location.main,
     "real": real.main,
     "speed": speed.main,

@@ -146,6 +146,13 @@ def test_dropping_leaves_complete_rows_but_counts_all(tmp_path):
     assert source.count() == 6  # how many rows are complete is private
 
 
+def test_a_table_without_any_complete_row_is_fitted_like_an_empty_one(tmp_path):
+    """How many rows are complete is private, so even none must not raise."""
+    source = open_source([write(tmp_path / "x.csv", "a,b,y\n1,,1\n,2,2\n")], "y", drop_missing=True)
+    sir = PrivateSIR(relation="add-remove", bounds=Bounds(-1, 1), picture=True).fit(source)
+    assert sir.directions_.shape[1] == 2
+
+
 def test_a_quoted_na_is_a_category_and_an_unquoted_one_is_missing(tmp_path):
     path = write(tmp_path / "x.csv", 'a,k,y\n1,"NA",1\n2,DE,2\n')
     x, _ = pooled(open_source([path], "y", categorical={"k": ["DE", "NA"]}))

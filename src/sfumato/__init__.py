@@ -12,13 +12,19 @@ if TYPE_CHECKING:
     from sfumato.errors import InputError as InputError
     from sfumato.errors import PrivacyWarning as PrivacyWarning
     from sfumato.errors import SfumatoError as SfumatoError
+    from sfumato.estimators.label import LabelPrivateSIR as LabelPrivateSIR
+    from sfumato.estimators.local_sir import LocalSIR as LocalSIR
+    from sfumato.estimators.cca import PrivateCCA as PrivateCCA
+    from sfumato.estimators.lda import PrivateLDA as PrivateLDA
     from sfumato.estimators.pca import PrivatePCA as PrivatePCA
     from sfumato.estimators.reference import DR as DR
     from sfumato.estimators.reference import SAVE as SAVE
     from sfumato.estimators.reference import SIR as SIR
+    from sfumato.estimators.regression import LabelPrivateIHT as LabelPrivateIHT
     from sfumato.estimators.second_order import PrivateDR as PrivateDR
     from sfumato.estimators.second_order import PrivateSAVE as PrivateSAVE
     from sfumato.estimators.sir import PrivateSIR as PrivateSIR
+    from sfumato.estimators.sparse import PrivateSparseSIR as PrivateSparseSIR
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.ledger import Ledger as Ledger
     from sfumato.solve.subspace import principal_angles as principal_angles
@@ -33,12 +39,18 @@ _HOME = {
     "BudgetError": "errors",
     "DR": "estimators.reference",
     "InputError": "errors",
+    "LabelPrivateIHT": "estimators.regression",
+    "LabelPrivateSIR": "estimators.label",
     "Ledger": "privacy.ledger",
+    "LocalSIR": "estimators.local_sir",
     "PrivacyWarning": "errors",
+    "PrivateCCA": "estimators.cca",
     "PrivateDR": "estimators.second_order",
+    "PrivateLDA": "estimators.lda",
     "PrivatePCA": "estimators.pca",
     "PrivateSAVE": "estimators.second_order",
     "PrivateSIR": "estimators.sir",
+    "PrivateSparseSIR": "estimators.sparse",
     "SAVE": "estimators.reference",
     "SIR": "estimators.reference",
     "SfumatoError": "errors",

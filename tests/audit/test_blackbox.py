@@ -15,7 +15,16 @@ UNIT = 2**16
 
 
 def gaussian(mu):
-    return lambda x, noise: x + rounded_gaussian(noise, round(UNIT / mu), 3) / UNIT
+    """Many draws at a time: the noise source is quick in bulk, and a test runs this a hundred thousand times."""
+    rest = {}
+
+    def mechanism(x, noise):
+        if not len(rest.get(noise, ())):
+            rest.clear()
+            rest[noise] = list(rounded_gaussian(noise, round(UNIT / mu), (1000, 3)) / UNIT)
+        return x + rest[noise].pop()
+
+    return mechanism
 
 
 ONE, OTHER = np.zeros(3), np.array([1.0, 0.0, 0.0])
@@ -30,7 +39,7 @@ def test_a_gaussian_claim_is_proved_tight(epsilon):
 
 
 def test_true_claims_are_rarely_refuted():
-    refuted = sum(not audit(gaussian(1.0), ONE, OTHER, 1.0, runs=1_000, seed=s).passed for s in range(40))
+    refuted = sum(not audit(gaussian(1.0), ONE, OTHER, 1.0, runs=1_000, seed=s).passed for s in range(20))
     assert refuted <= 1
 
 
@@ -42,9 +51,11 @@ def test_five_per_cent_of_missing_noise_are_noticed():
 
 
 def test_other_noise_is_audited_by_epsilon():
-    laplace = audit(lambda x, noise: x + rounded_laplace(noise, 1000, 1), 0, 1000, (1.0, 0.0), runs=10_000)
+    laplace = audit(lambda x, noise: x + rounded_laplace(noise, 1000, 1), 0, 1000, (1.0, 0.0), runs=6_000)
     assert laplace.passed and laplace.tightness > 0.8
-    labels = audit(lambda x, noise: randomised_response(noise, x, 5, 1.0), np.array([0]), np.array([3]), (1.0, 0.0))
+    labels = audit(
+        lambda x, noise: randomised_response(noise, x, 5, 1.0), np.array([0]), np.array([3]), (1.0, 0.0), 6_000
+    )
     assert labels.passed and labels.tightness > 0.7
     assert not audit(lambda x, n: x + rounded_laplace(n, 500, 1), 0, 1000, (1.0, 0.0), runs=4_000).passed
 

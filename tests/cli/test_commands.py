@@ -144,6 +144,7 @@ def test_help_and_version(sfumato):
     for words in ((), ("--help",), ("-h",)):
         code, out, _ = sfumato(*words)
         assert code == 0 and "Exit codes" in out and "demo" in out and "transform" in out
+    assert "init" in sfumato("bounds")[1]
     for command in ("fit", "demo", "explain", "report", "transform", "datasets", "bounds"):
         code, out, _ = sfumato(command, "--help")
         assert code == 0 and "Usage" in out

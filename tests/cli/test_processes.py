@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -35,11 +36,12 @@ class Terminal:
         self._ours, self.theirs = pty.openpty()
         self.seen = ""
 
-    def wait_for(self, words: str, seconds: float = 60.0) -> None:
+    def wait_for(self, words: str, seconds: float = 120.0) -> None:
         end = time.monotonic() + seconds
         while words not in self.seen:
             assert time.monotonic() < end, self.seen
-            self.seen += os.read(self._ours, 4096).decode(errors="replace")
+            if select.select([self._ours], [], [], 0.1)[0]:
+                self.seen += os.read(self._ours, 4096).decode(errors="replace")
 
     def close(self) -> None:
         os.close(self.theirs)
@@ -53,7 +55,7 @@ def terminal():
     screen.close()
 
 
-def finished(process: subprocess.Popen, seconds: float = 60.0) -> int:
+def finished(process: subprocess.Popen, seconds: float = 120.0) -> int:
     process.communicate(timeout=seconds)
     return process.returncode
 
@@ -87,7 +89,7 @@ def test_progress_is_seen_at_once_and_names_the_releases(start, here, slow, term
     terminal.wait_for("ranks of the response")
     terminal.wait_for("/16")
     assert finished(process) == 0
-    assert seen_after < 5.0  # 0.4 s on an idle machine; the tests share theirs
+    assert seen_after < 10.0  # 0.4 s on an idle machine; the tests share theirs
 
 
 def test_interrupting_while_the_library_loads_is_quiet(start, here, terminal, fit_words):
@@ -101,7 +103,7 @@ def test_interrupting_while_the_library_loads_is_quiet(start, here, terminal, fi
 def test_run_twice_from_a_shell_without_a_terminal_gives_plain_text(start, here, fit_words):
     for _ in range(2):
         process = start(*fit_words, "--out", "los")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         assert (
             process.returncode == 0
             and b"los/report.html" in out
@@ -111,18 +113,26 @@ def test_run_twice_from_a_shell_without_a_terminal_gives_plain_text(start, here,
     assert sorted(os.listdir(here / "los")) == ["directions.csv", "model.json", "report.html"]
 
 
-def test_a_closed_pipe_is_no_traceback(start, here):
-    with start("datasets", "list") as process:
+def test_a_closed_pipe_is_no_traceback_and_loses_no_result(start, here, fit_words):
+    with start(*fit_words, "--out", "los") as process:
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
+    assert sorted(os.listdir(here / "los")) == ["directions.csv", "model.json", "report.html"]  # what was paid for
 
 
-@pytest.mark.parametrize("words", ["sfumato f", "sfumato fit --relation ad"])
-def test_the_shell_completes_commands_and_values(words, start):
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("sfumato f", ["fit"]),
+        ("sfumato fit --relation ad", ["add-remove"]),
+        ("sfumato fit patients.csv --response w", ["weight", "ward"]),
+        ("sfumato fit absent.csv --response w", []),
+    ],
+)
+def test_the_shell_completes_commands_values_and_columns(words, expected, start):
     environment = {"_SFUMATO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    process = start(env=environment)
-    out, _ = process.communicate(timeout=60)
-    assert out.decode().split() == (["fit"] if words.endswith(" f") else ["add-remove"])
+    out, _ = start(env=environment).communicate(timeout=120)
+    assert out.decode().split() == expected
 
 
 def test_help_does_not_load_the_heavy_libraries():
@@ -130,5 +140,5 @@ def test_help_does_not_load_the_heavy_libraries():
         "import sys; from sfumato.cli.app import app; "
         "print([m for m in ('numpy', 'scipy', 'sklearn', 'pyarrow') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.strip() == "[]"

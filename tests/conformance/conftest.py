@@ -8,9 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+from sfumato.audit.tracing import SignedSum
 from sfumato.bounds import Bounds
 from sfumato.records import Records
 from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import (
     Bins,
@@ -21,8 +23,10 @@ from sfumato.statistics.histograms import (
 )
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.products import ProductRows
 from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
+from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
@@ -70,6 +74,18 @@ def slices(p, bins, weight):
     return SlicedMoments(whitening(p, cap=0.5), bins, np.arange(bins.count) // 2, (bins.count + 1) // 2, weight)
 
 
+def second_moments(p, bins, weight):
+    return SliceSecondMoments(whitening(p, cap=0.5), bins, np.arange(bins.count) // 2, (bins.count + 1) // 2, weight)
+
+
+def products(p, bins):
+    rng, support = np.random.default_rng(p), np.arange(0, p, 2)
+    half = rng.normal(size=((bins.count + 1) // 2, 2)) * 20
+    table = np.concatenate([half, -half])[: bins.count]
+    coefficients = rng.normal(size=(len(support), 2)) / p
+    return ProductRows(grid(p), bins, table, support, coefficients, 1.5, offset=rng.normal(size=(p, 2)))
+
+
 def picture(p, bins):
     direction = np.random.default_rng(p).normal(size=p)
     return ProjectionHistogram(whitening(p), direction, bins, np.arange(bins.count) % 3, 3, 8)
@@ -94,6 +110,7 @@ class Case:
     build: Callable[[int], BoundedSum]
     has_codes: bool = False
     p: int = 3
+    largest: float = np.finfo(float).max
 
     @property
     def query(self) -> BoundedSum:
@@ -106,11 +123,11 @@ class Case:
         wild = rng.random((n, p)) < 0.2
         x[wild] = rng.choice(EXTREMES, wild.sum())
         y = np.where(rng.random(n) < 0.5, rng.normal(size=n) * 3, rng.choice(np.append(EXTREMES, EDGES), n))
-        return Records(x, rng.integers(0, CODES, n) if self.has_codes else y)
+        return Records(np.clip(x, -self.largest, self.largest), rng.integers(0, CODES, n) if self.has_codes else y)
 
     def of(self, x, y):
         """Contribution of one record."""
-        return self.query.of(Records(np.asarray(x)[None], np.asarray([y])))
+        return self.query.of(Records(np.clip([x], -self.largest, self.largest), np.asarray([y])))
 
     def length(self, v):
         """Weighted length in floats, for the search."""
@@ -137,6 +154,13 @@ CASES = [
     Case("residual products of classes", lambda p: ResidualProduct(residual(p, codes()), 0.3), has_codes=True),
     Case("slices", lambda p: slices(p, numbers(), 1.0)),
     Case("slices of classes", lambda p: slices(p, codes(), 0.4), has_codes=True),
+    Case("second moments by slice", lambda p: second_moments(p, numbers(), 1.0)),
+    Case("second moments by class", lambda p: second_moments(p, codes(), 0.5), has_codes=True),
+    Case("signed sum", lambda p: SignedSum(p, 0.7), largest=1e300),  # its records are normal scores
+    Case("sums by slice", lambda p: SliceSums(grid(p), numbers())),
+    Case("sums by class", lambda p: SliceSums(grid(p), codes()), has_codes=True),
+    Case("product rows", lambda p: products(p, numbers())),
+    Case("some product rows of classes", lambda p: products(p, codes()).on(np.arange(0, p, 2)), has_codes=True),
     Case("sign scores", lambda p: signs(p, numbers())),
     Case("sign scores about zero, of classes", lambda p: signs(p, codes(), 0.0), has_codes=True),
     Case("some columns", lambda p: OnColumns(signs((p + 1) // 2, numbers()), np.arange(0, p, 2))),

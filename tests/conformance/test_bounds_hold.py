@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -37,8 +38,6 @@ def check(case, a, b):
     query = case.query
     assert case.is_within(a, query.norm)
     assert case.is_within(a - b, query.diameter)
-    assert np.abs(a).max() <= query.peak("add-remove") * (1 + 1e-12)
-    assert np.abs(a - b).max() <= query.peak("replace") * (1 + 1e-12)
     try:
         l1 = [query.l1_sensitivity(relation) for relation in RELATIONS]
     except NotImplementedError:
@@ -48,7 +47,7 @@ def check(case, a, b):
 
 def test_no_pair_of_records_outweighs_the_bounds(case):
     @given(NUMBERS, NUMBERS.map(lambda values: values[:3]), st.booleans())
-    @settings(max_examples=80, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
     def search(values, more, same):
         y = [abs(int(value)) % 5 if case.has_codes else value for value in (values[6], values[7])]
         a = case.of(values[:3], y[0])
@@ -93,16 +92,31 @@ def test_the_search_comes_within_one_percent_of_the_bounds_and_never_passes_them
         ratio = 0.0
         for _ in range(8):
             ratio = max(ratio, climb(case, value, rng) / bound)
-            if ratio >= 0.9999:
+            if ratio >= 0.998:
                 break
         record_property(name, ratio)
         assert 0.99 <= ratio <= 1 + 1e-12, f"{name}: {ratio}"
 
 
+def test_no_record_moves_a_score_by_more_than_the_peak(case):
+    """What a selection compares, on data sets of none to many records, most of them extreme or all alike."""
+    query, rng = case.query, np.random.default_rng(5)
+    for n in (0, 1, 2, 3, 10, 60):
+        for repeat in (False, True) * 4:
+            base = query.of(case.records(rng, n))
+            base = base * 5 if repeat else base
+            pair = case.records(rng, 2)
+            a, b = (query.scores(base + case.of(pair.x[i], pair.y[i])) for i in range(2))
+            without = query.scores(base)
+            assert a.dtype == np.int64 and a.ndim == 1
+            assert np.abs(a - without).max() <= query.peak("add-remove") * (1 + 1e-12)
+            assert np.abs(a - b).max() <= query.peak("replace") * (1 + 1e-12)
+
+
 def test_a_single_feature_stays_within_the_bounds_too(case):
     rng = np.random.default_rng(4)
     records, query = case.records(rng, 60, p=1), case.build(1)
-    single = type(case)(case.name, case.build, case.has_codes, p=1)
+    single = replace(case, p=1)
     vectors = [single.of(records.x[i], records.y[i]) for i in range(60)]
     for i in range(60):
         assert single.is_within(vectors[i], query.norm)

@@ -99,7 +99,7 @@ def test_the_largest_chunk_of_the_heaviest_record_sums_exactly(case, p):
     query, most = case.build(p), chunk_rows(p)
     largest = (query.norm / query.weights).max()
     assert largest * most < 2.0**53
-    if p in (3, 128, 1024):
+    if p in (3, 128) or (p == 1024 and np.prod(query.shape) < 10_000):
         # The heaviest of a few records, in a full chunk: odd entries would lose their last bit beyond 2**53.
         records = case.records(np.random.default_rng(p), 8, p)
         single = max((query.of(rows(records, [i])) for i in range(8)), key=lambda v: np.abs(v).max())

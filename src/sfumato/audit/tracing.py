@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.stats import norm, rankdata
@@ -87,12 +88,20 @@ def private_direction(budget: Budget, noise: Noise | None = None) -> Estimate:
 
 
 def trace(
-    x: FloatArray, y: FloatArray, estimates: dict[str, Estimate], *, splits: int = 50, random_state: int = 0
+    x: FloatArray,
+    y: FloatArray,
+    estimates: dict[str, Estimate],
+    *,
+    attack: Literal["reference", "paper"] = "reference",
+    splits: int = 50,
+    random_state: int = 0,
 ) -> list[Roc]:
-    """Attack each estimate on random splits of the data.
+    """Attack each estimate on random splits of the data: members, outsiders, and a group known to the attacker.
 
-    One record stands for the unknown true direction, half of the others are the data the estimate sees, the rest are
-    outsiders. The score of a record z = y x is ``<z - reference, estimate>``; scores of all splits are pooled.
+    A record z = y x is scored by how well it agrees with the estimate. The paper's score is
+    ``<z - z', estimate>`` with one known record z'. That leaves the true direction, common to members and outsiders,
+    in the score; the sharper ``<z, estimate - reference>`` removes it, with the known group's own direction as
+    reference. Scores of all splits are pooled.
 
     Parameters
     ----------
@@ -102,23 +111,29 @@ def trace(
         Cut at its median into +1 and -1.
     estimates : dict
         Name and estimate of each direction to attack.
+    attack : {"reference", "paper"}
     """
     if len(x) < 10 or len(x) != len(y):
         raise InputError("x and y must have the same number of rows, at least 10.")
-    z, sign = normal_scores(x), np.where(y > np.median(y), 1.0, -1.0)
+    sign = np.where(y > np.median(y), 1.0, -1.0)
+    z = normal_scores(x)
     rng = np.random.default_rng(random_state)
-    members: dict[str, list[FloatArray]] = {name: [] for name in estimates}
-    outsiders: dict[str, list[FloatArray]] = {name: [] for name in estimates}
+    scores: dict[str, list[FloatArray]] = {name: [] for name in estimates}
+    size = (len(z) - 1) // 2 if attack == "paper" else len(z) // 3
     for _ in range(splits):
         order = rng.permutation(len(z))
-        half = (len(z) - 1) // 2
-        reference, inside, outside = order[0], order[1 : 1 + half], order[1 + half : 1 + 2 * half]
+        inside, outside, known = order[:size], order[size : 2 * size], order[2 * size :]
         for name, estimate in estimates.items():
             direction = estimate(z[inside], sign[inside])
-            scores = (z * sign[:, None] - z[reference] * sign[reference]) @ direction
-            members[name].append(scores[inside])
-            outsiders[name].append(scores[outside])
-    return [_roc(name, np.concatenate(members[name]), np.concatenate(outsiders[name])) for name in estimates]
+            score = _scores(z * sign[:, None], direction, known, attack)
+            scores[name].append(np.stack([score[inside], score[outside]]))
+    return [_roc(name, *np.concatenate(found, axis=1)) for name, found in scores.items()]
+
+
+def _scores(z: FloatArray, direction: FloatArray, known: IntArray, attack: str) -> FloatArray:
+    if attack == "paper":
+        return np.asarray((z - z[known[0]]) @ direction)
+    return np.asarray(z @ (direction - z[known].mean(axis=0)))
 
 
 def normal_scores(x: FloatArray) -> FloatArray:

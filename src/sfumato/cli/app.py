@@ -15,7 +15,7 @@ from sfumato.cli.model import report, transform
 
 EPILOG = (
     "Exit codes: 0 done, 1 unexpected failure, 2 something in the command or the data must be mended, "
-    "3 the privacy budget does not allow it, 130 interrupted (nothing was written)."
+    "3 the privacy budget does not allow it, 130 interrupted (nothing is left half-written)."
 )
 
 app = typer.Typer(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sfumato.files import Columns
     from sfumato.files.table import Table
 
-bounds_app = typer.Typer(no_args_is_help=True, help="Bounds of the features: what is known without the data.")
+bounds_app = typer.Typer(help="Bounds of the features: what is known without the data.")
 
 HEADER = """\
 # Bounds of the features: fill in the smallest and largest value that each can sensibly take,
@@ -32,9 +32,11 @@ HEADER = """\
 """
 
 
-@bounds_app.callback()
-def group() -> None:
+@bounds_app.callback(invoke_without_command=True)
+def group(context: typer.Context) -> None:
     """Bounds of the features: what is known about them without looking at the data."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
 @bounds_app.command("init")

@@ -20,20 +20,19 @@ def demo(
 
     Spends epsilon = 1 at delta = 1e-6 on the built-in flights; the noise is cryptographic, so no two runs agree.
     """
-    with new_file(out) as draft:
-        with working("loading the library") as bar:
-            from sfumato import datasets
-            from sfumato.bounds import Bounds
-            from sfumato.cli.show import show_document, show_files
-            from sfumato.estimators.sir import PrivateSIR
-            from sfumato.files import open_source
-            from sfumato.report.build import document
+    with new_file(out) as draft, working("loading the library") as bar:
+        from sfumato import datasets
+        from sfumato.bounds import Bounds
+        from sfumato.cli.show import show_document, show_files
+        from sfumato.estimators.sir import PrivateSIR
+        from sfumato.files import open_source
+        from sfumato.report.build import document
 
-            domain = datasets.domain("flights")
-            bounds = Bounds(*zip(*(domain[name] for name in FEATURES), strict=True))
-            bar.say("reading the flights")
-            source = open_source([datasets.path("flights")], RESPONSE, FEATURES)
-            sir = PrivateSIR(epsilon=1.0, delta=1e-6, picture=True, bounds=bounds).fit(source)
-            sir.report(draft)
-        show_document(stdout(), document(sir), f"{RESPONSE} of flights from New York", sir.eigenvalues_.tolist())
+        domain = datasets.domain("flights")
+        bounds = Bounds(*zip(*(domain[name] for name in FEATURES), strict=True))
+        bar.say("reading the flights")
+        source = open_source([datasets.path("flights")], RESPONSE, FEATURES)
+        sir = PrivateSIR(epsilon=1.0, delta=1e-6, picture=True, bounds=bounds).fit(source)
+        sir.report(draft)
+    show_document(stdout(), document(sir), f"{RESPONSE} of flights from New York", sir.eigenvalues_.tolist())
     show_files(stdout(), [(str(out), "the report: open it in a browser")])

@@ -57,7 +57,7 @@ def _code_of(run: Any) -> int:
     except Exception as error:
         return _refuse(_unexpected(error), UNEXPECTED)
     if code == INTERRUPTED:
-        complain("interrupted; nothing was written.")
+        complain("interrupted; no half-written file was left.")
     return code if isinstance(code, int) else 0
 
 

@@ -24,6 +24,7 @@ from sfumato.cli.options import (
     Rho,
     Wishes,
     categories,
+    complete_column,
     names,
 )
 from sfumato.cli.output import new_directory
@@ -78,10 +79,15 @@ def fit(
     data: Annotated[
         str, typer.Argument(help="CSV, Parquet, Arrow or Feather file, or a pattern such as 'data/*.parquet'.")
     ],
-    response: Annotated[str, typer.Option("--response", "-y", help="Column to explain.", rich_help_panel=STUDY)],
+    response: Annotated[
+        str,
+        typer.Option(
+            "--response", "-y", help="Column to explain.", autocompletion=complete_column, rich_help_panel=STUDY
+        ),
+    ],
     features: Annotated[
         list[str] | None,
-        typer.Option(help="Columns to explain it with, as a,b,c.  [default: all others]", rich_help_panel=STUDY),
+        typer.Option(help="Columns to explain it with, as a,b,c (all others if not given).", rich_help_panel=STUDY),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Directory for report.html, model.json and directions.csv.")
@@ -175,18 +181,17 @@ def _run(study: Study, wishes: Wishes, out: Path | None, cap_ledger: Path | None
         with working("loading the library") as bar, _notes():
             from sfumato.model import standalone
 
+            estimator = wishes.estimator()
             source = study.source(wishes.classes)
-            ledger = (
-                None if cap_ledger is None else open_cap_ledger(cap_ledger, f"fit {study.response} in {study.data}")
-            )
-            estimator = wishes.estimator(study.public_bounds(source), ledger)
+            ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, f"fit {study.title}")
+            estimator.set_params(bounds=study.public_bounds(source), ledger=ledger)
             bar.say("reading and checking the records")
             estimator.fit(bar.watch(source))
             fitted = standalone(estimator)
             if draft is not None:
                 bar.say("writing the report")
                 _write(fitted, source, study.response, draft)
-        _show(fitted, study)
+    _show(fitted, study)
     if ledger is not None:
         say_what_is_left(ledger)
     if out is None:

@@ -1,8 +1,10 @@
 """Options shared by commands: their help, and how their text is read."""
 
 import csv
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,18 +27,30 @@ def _words(*words: str) -> Any:
     return complete
 
 
+def complete_column(incomplete: str) -> list[str]:
+    """Columns of the table named in the command, for the shell: the first word of its line that names a file."""
+    from sfumato.files import open_tables
+
+    line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
+    paths = [Path(word) for word in line.split() if Path(word).is_file()]
+    try:
+        return [name for table in open_tables(paths[:1]) for name in table.names if name.startswith(incomplete)]
+    except InputError:
+        return []
+
+
 Epsilon = Annotated[
-    float | None, typer.Option(help="Privacy budget of the whole run.  [default: 1]", rich_help_panel=BUDGET)
+    float | None, typer.Option(help="Privacy budget of the whole run (1 if not given).", rich_help_panel=BUDGET)
 ]
 Delta = Annotated[
-    float | None, typer.Option(help="Its delta, far below 1 / records.  [default: 1e-6]", rich_help_panel=BUDGET)
+    float | None, typer.Option(help="Its delta, far below 1 / records (1e-6 if not given).", rich_help_panel=BUDGET)
 ]
 Rho = Annotated[float | None, typer.Option(help="A zCDP budget instead of epsilon and delta.", rich_help_panel=BUDGET)]
 Relation = Annotated[
     str | None,
     typer.Option(
-        help="Neighbours differ by 'replace' (number of records public) or 'add-remove' (private).  "
-        "[default: replace; add-remove with --drop-missing]",
+        help="Neighbouring tables differ by one record: 'replace' (how many there are is public; the default) or "
+        "'add-remove' (it is private; the default with --drop-missing).",
         autocompletion=_words("replace", "add-remove"),
         rich_help_panel=BUDGET,
     ),

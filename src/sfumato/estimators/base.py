@@ -41,7 +41,8 @@ class PrivateReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """The plan before any data: every release, what it costs and how much noise it gets."""
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         response = declared_response(self._numeric_response, getattr(self, "classes", None))
-        plan = self._task(n_features, n_samples, response).plan().calibrate(budget)
+        public = n_samples if relation == "replace" else None
+        plan = self._task(n_features, public, response).plan().calibrate(budget)
         return Explanation(plan, budget, relation, n_samples, n_features)
 
     def transform(self, X: Any) -> FloatArray:

@@ -1,16 +1,25 @@
-"""What a fit would do and cost, before it sees a record."""
+"""What a fit would do and cost, and what to expect of it, before it sees a record."""
 
+import math
 from dataclasses import dataclass
 
+from sfumato import limits
+from sfumato.planner.forecast import Forecast, forecast, label_forecast, method_of, records_needed
+from sfumato.planner.population import Population
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
 from sfumato.typing import Relation
 
+SIGNALS = (0.9, 0.5, 0.2)
+TARGET = 0.1
+WIDEST = 200
+"""Most features for which `explain` prints a forecast: the time grows with their square."""
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A calibrated plan in words; ``print`` it."""
+    """A calibrated plan in words, with the loss to expect; ``print`` it."""
 
     plan: Plan
     budget: Budget
@@ -33,17 +42,85 @@ class Explanation:
             for line in self.plan.lines
         ]
 
+    @property
+    def has_forecast(self) -> bool:
+        """Whether the planner has a theory for these releases."""
+        return method_of(self.plan) is not None and 2 <= self.n_features <= WIDEST and self.n_samples >= 10
+
+    def forecast(self, signal: float = 0.5, n_directions: int = 1) -> Forecast:
+        """The loss to expect on independent features of which the directions explain the part `signal` of y.
+
+        `signal` is an assumption about the study, not something read from it: an R squared of 0.9 is a strong
+        relation, 0.5 a usual one, 0.2 a weak one.
+        """
+        population = Population.typical(self.n_features, n_directions, signal)
+        return forecast(self.plan, self.n_samples, population, relation=self.relation, draws=3)
+
+    def records_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int = 1) -> float:
+        """Number of records at which the expected loss is `target`; inf if no number below 10^12 will do."""
+        population = Population.typical(self.n_features, n_directions, signal)
+
+        def loss(n: float) -> float:
+            return forecast(self.plan, n, population, relation=self.relation, draws=2).loss
+
+        return records_needed(target, loss, float(max(self.n_samples, 100)))
+
+    @property
+    def label_loss(self) -> float:
+        """Loss to expect of `LabelPrivateSIR` at the same epsilon and signal 0.5, were x public."""
+        return label_forecast(self.n_samples, self.n_features, self.budget.epsilon or 1.0)
+
+    @property
+    def limit(self) -> limits.Limit:
+        """The minimax rate of DP-SIR at this size; a rate, not a loss."""
+        epsilon, delta = self.budget.epsilon, self.budget.delta
+        if epsilon is None or delta is None:
+            return limits.sir_zcdp(self.n_samples, self.n_features, self.budget.rho or 1.0)
+        return limits.sir(self.n_samples, self.n_features, epsilon, delta)
+
+    def expectations(self) -> list[tuple[str, str, str, str]]:
+        """Assumed signal, expected loss, loss without privacy, random directions; as text."""
+        rows = []
+        for signal in SIGNALS:
+            seen = self.forecast(signal)
+            rows.append((f"{signal:.0%}", f"{seen.loss:.3f}", f"{seen.plain:.3f}", f"{seen.useless:.3f}"))
+        return rows
+
+    def advice(self) -> list[str]:
+        """What the numbers mean, in sentences."""
+        needed = self.records_for(TARGET)
+        enough = "no number of records" if math.isinf(needed) else f"about {_rounded(needed):,} records"
+        share = self.limit.privacy / self.limit.value
+        return [
+            f"A loss of {TARGET:g} at a signal of 50 % needs {enough}.",
+            f"If x were public and only y private, randomised labels at the same epsilon would give about "
+            f"{self.label_loss:.3f}.",
+            f"No method avoids the rate of {self.limit.source}; at this size privacy makes {share:.0%} of it.",
+        ]
+
     def __str__(self) -> str:
         header = ("release", "share", "epsilon alone", "noise / sensitivity", "sensitivity")
-        rows = [header, *self.rows()]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-        lines.insert(1, "-" * len(lines[0]))
-        return "\n".join(
-            [
-                f"Plan for {self.n_samples} records of {self.n_features} features, "
-                f"{self.budget.describe()}, relation {self.relation!r}:",
-                *(line.rstrip() for line in lines),
-                f"All {len(self.plan.lines)} releases together: {self.budget.describe()}.",
-            ]
-        )
+        lines = [
+            f"Plan for {self.n_samples} records of {self.n_features} features, "
+            f"{self.budget.describe()}, relation {self.relation!r}:",
+            *_table(header, self.rows()),
+            f"All {len(self.plan.lines)} releases together: {self.budget.describe()}.",
+        ]
+        if self.has_forecast:
+            headings = ("signal", "expected loss", "without privacy", "random directions")
+            lines += ["", "Expected distance to the true direction, by how much of y it explains:"]
+            lines += [*_table(headings, self.expectations()), *self.advice()]
+        return "\n".join(lines)
+
+
+def _table(header: tuple[str, ...], body: list[tuple[str, ...]]) -> list[str]:
+    rows = [header, *body]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    lines.insert(1, "-" * len(lines[0]))
+    return [line.rstrip() for line in lines]
+
+
+def _rounded(n: float) -> int:
+    """Two significant digits: a forecast is not more precise."""
+    return round(n, 1 - math.floor(math.log10(n))) if n < 10 else int(round(n, 1 - math.floor(math.log10(n))))

@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sfumato.errors import InputError
-from sfumato.records import is_finite
+from sfumato.records import Response, is_finite
 from sfumato.sources import ArraySource, Source
 from sfumato.tables import features_to_array, response_to_array
 from sfumato.typing import FloatArray
@@ -37,6 +37,30 @@ def fit_source(estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None) ->
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x, names)
     return ArraySource(x, responses, kind, names)
+
+
+def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None) -> Source:
+    """Checked records of two tables side by side, X first; the second may be a single column."""
+    x, names = _array(X)
+    if Y is None:
+        raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    y = second_array(Y)
+    if len(y) != len(x):
+        raise InputError("x and y must have the same number of rows.")
+    _remember(estimator, x, names)
+    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response())
+
+
+def second_array(Y: Any) -> FloatArray:
+    """A second table of numbers; one column may be given as a plain list or series."""
+    table, _ = features_to_array(Y)
+    if not hasattr(table, "toarray"):
+        plain = _plain(table)
+        table = plain.reshape(-1, 1) if plain.ndim == 1 else plain
+    try:
+        return _array(table)[0]
+    except InputError as error:
+        raise type(error)(str(error).replace("x ", "y ", 1)) from None
 
 
 def transform_array(estimator: Any, X: Any) -> FloatArray:

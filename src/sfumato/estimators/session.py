@@ -1,6 +1,7 @@
 """What every private fit does first: check the parameters, open the ledger, check the records."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,12 +38,12 @@ class Session:
         return Curator(Central(self.source), plan.calibrate(self.budget), self.ledger, self.noise)
 
 
-def open_session(estimator: Any, X: Any, y: Any) -> Session:
+def open_session(estimator: Any, X: Any, y: Any, reader: Callable[..., Source] = fit_source) -> Session:
     """Check what an estimator with the usual privacy parameters was given; the ledger before the records."""
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
     ledger = open_ledger(estimator.ledger, budget, relation, noise)
-    source = fit_source(estimator, X, y, getattr(estimator, "classes", None))
+    source = reader(estimator, X, y, getattr(estimator, "classes", None))
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     return Session(budget, ledger, noise, source)

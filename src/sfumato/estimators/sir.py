@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.paper_methods import CALIBRATIONS, LOW, PaperTask, fit_paper, paper_task
 from sfumato.estimators.parameters import directions_of, one_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task, run
 from sfumato.estimators.session import open_session
@@ -17,7 +18,7 @@ from sfumato.iterate.picture import Picture
 from sfumato.privacy.ledger import Ledger
 from sfumato.records import Response
 
-METHODS = ("auto", "descent", "one-shot")
+METHODS = ("auto", "descent", "one-shot", *LOW)
 PICTURE_SHARE = 0.05
 
 
@@ -33,9 +34,13 @@ class PrivateSIR(PrivateReducer):
     bounds : Bounds, optional
         Range of each feature, known without looking at the data. None: location and scale are found privately
         and charged to the same budget.
-    method : {"auto", "descent", "one-shot"}
+    method : {"auto", "descent", "one-shot", "dp-ini", "dp-sir"}
         "descent" asks several small questions, each with less noise than the last; "one-shot" asks once.
-        "auto" chooses from public numbers alone: at present always "descent".
+        "auto" chooses from public numbers alone: at present always "descent". "dp-ini" and "dp-sir" are Algorithms
+        B.4 and 2 of Xia, Zhang and Cai, for comparison.
+    calibration : {"tight", "paper"}
+        Of the paper's methods: correct noise under one total budget, or the printed noise, which gives no guarantee
+        (the ledger says so and a `PrivacyWarning` is raised).
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -95,6 +100,7 @@ class PrivateSIR(PrivateReducer):
         bounds: Bounds | None = None,
         method: str = "auto",
         *,
+        calibration: str = "tight",
         relation: str = "replace",
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
@@ -107,6 +113,7 @@ class PrivateSIR(PrivateReducer):
         self.n_directions = n_directions
         self.bounds = bounds
         self.method = method
+        self.calibration = calibration
         self.relation = relation
         self.rho = rho
         self.classes = classes
@@ -126,7 +133,10 @@ class PrivateSIR(PrivateReducer):
         """
         session = open_session(self, X, y)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(run(task, session.curator(task.plan())), session.ledger)
+        if isinstance(task, PaperTask):
+            self._keep(fit_paper(task, session, self)[0], session.ledger)
+        else:
+            self._keep(run(task, session.curator(task.plan())), session.ledger)
         return self
 
     def summary_plot(self, ax: Any = None) -> Any:
@@ -152,15 +162,19 @@ class PrivateSIR(PrivateReducer):
         target.write_text(page, encoding="utf-8")
         return target
 
-    def _task(self, n_features: int, n_records: int | None, response: Response) -> Task:
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> Task | PaperTask:
         """What is public about this fit, every parameter checked."""
         method = one_of("method", self.method, METHODS)
+        one_of("calibration", self.calibration, CALIBRATIONS)
+        directions, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        if method in LOW:
+            return paper_task(method, n_features, n_records, response, directions, bounds)
         return Task(
             n_features,
             n_records,
             response,
-            directions_of(self.n_directions, n_features),
-            checked_bounds(self.bounds, n_features),
+            directions,
+            bounds,
             "one-shot" if method == "one-shot" else "descent",
             share_of(self.picture, PICTURE_SHARE),
         )

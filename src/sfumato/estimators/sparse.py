@@ -6,16 +6,19 @@ from typing import Any, Self
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
+from sfumato.estimators.base import checked_bounds
 from sfumato.estimators.explanation import Explanation
+from sfumato.estimators.paper_methods import CALIBRATIONS, HIGH, PaperTask, fit_paper, paper_task
 from sfumato.estimators.parameters import budget_of, directions_of, one_of, relation_of, share_of
 from sfumato.estimators.session import open_session
 from sfumato.estimators.sir import PICTURE_SHARE, PrivateSIR
 from sfumato.estimators.sparse_pipeline import SparseTask, run_sparse, usual_picks
+from sfumato.iterate.screening import Screen
 from sfumato.privacy.ledger import Ledger
 from sfumato.records import Response
 from sfumato.sources import declared_response
 
-METHODS = ("auto", "screen")
+METHODS = ("auto", "screen", *HIGH)
 
 
 class PrivateSparseSIR(PrivateSIR):
@@ -35,11 +38,14 @@ class PrivateSparseSIR(PrivateSIR):
         Range of each feature, known without looking at the data. A sign is that of the difference from the *middle*
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
-    method : {"auto", "screen"}
-        "auto" is "screen".
+    method : {"auto", "screen", "dp-sini", "dp-ssir"}
+        "auto" is "screen". The others are Algorithms B.5 and 3 of Xia, Zhang and Cai, for comparison.
+    calibration : {"tight", "paper"}
+        Of the paper's methods: correct noise under one total budget, or the printed noise, which gives no guarantee
+        (the ledger says so and a `PrivacyWarning` is raised).
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
-        records (if public), of features and the budget: 4 to 12.
+        records (if public), of features and the budget: 4 to 8.
     relation, rho, classes, picture, ledger, random_state
         As in `PrivateSIR`.
 
@@ -49,7 +55,7 @@ class PrivateSparseSIR(PrivateSIR):
         Orthonormal rows, zero outside `support_`.
     support_ : ndarray of int
         Columns kept, in increasing order.
-    screen_ : Screen
+    screen_ : Screen or None
         Columns picked (best first), their released scores and the threshold they had to pass.
     standard_errors_, eigenvalues_, mean_, scale_, bounds_, ledger_, picture_
         As in `PrivateSIR`; of features that were not kept nothing was learnt, so `mean_` and `scale_` are middle and
@@ -76,6 +82,7 @@ class PrivateSparseSIR(PrivateSIR):
         bounds: Bounds | None = None,
         method: str = "auto",
         *,
+        calibration: str = "tight",
         max_features: int | str = "auto",
         relation: str = "replace",
         rho: float | None = None,
@@ -90,6 +97,7 @@ class PrivateSparseSIR(PrivateSIR):
             n_directions,
             bounds,
             method,
+            calibration=calibration,
             relation=relation,
             rho=rho,
             classes=classes,
@@ -101,34 +109,42 @@ class PrivateSparseSIR(PrivateSIR):
 
     def explain(self, n_samples: int, n_features: int) -> Explanation:
         """The plan before any data: every release, what it costs and how much noise it gets."""
-        budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
-        known = n_samples if relation == "replace" else None
-        plan = self._sparse_task(n_features, known, declared_response(True, self.classes)).plan().calibrate(budget)
-        return Explanation(plan, budget, relation, n_samples, n_features)
+        if relation_of(self.relation) == "replace":
+            return super().explain(n_samples, n_features)
+        budget, response = budget_of(self.epsilon, self.delta, self.rho), declared_response(True, self.classes)
+        plan = self._sparse_task(n_features, None, response).plan().calibrate(budget)  # the number is private
+        return Explanation(plan, budget, "add-remove", n_samples, n_features)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
         session = open_session(self, X, y)
         task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
-        outcome, self.screen_ = run_sparse(task, session.curator(task.plan()))
-        self.support_ = self.screen_.kept
+        self.screen_: Screen | None = None
+        if isinstance(task, PaperTask):
+            outcome, self.support_ = fit_paper(task, session, self)
+        else:
+            outcome, self.screen_ = run_sparse(task, session.curator(task.plan()))
+            self.support_ = self.screen_.kept
         self._keep(outcome, session.ledger)
         return self
 
-    def _sparse_task(self, n_features: int, n_records: int | None, response: Response) -> SparseTask:
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
+        return self._sparse_task(n_features, n_records, response)
+
+    def _sparse_task(self, n_features: int, n_records: int | None, response: Response) -> SparseTask | PaperTask:
         """What is public about this fit, every parameter checked."""
-        if self.bounds is not None and not isinstance(self.bounds, Bounds):
-            raise InputError("bounds must be a sfumato Bounds or None; for instance Bounds(-1.5, 1.5).")
-        if self.bounds is not None:
-            self.bounds.grid(n_features)
-        one_of("method", self.method, METHODS)
+        bounds = checked_bounds(self.bounds, n_features)
+        method = one_of("method", self.method, METHODS)
+        one_of("calibration", self.calibration, CALIBRATIONS)
         directions = directions_of(self.n_directions, n_features)
+        if method in HIGH:
+            return paper_task(method, n_features, n_records, response, directions, bounds)
         return SparseTask(
             n_features,
             n_records,
             response,
             directions,
-            self.bounds,
+            bounds,
             self._picks(n_features, n_records, directions),
             share_of(self.picture, PICTURE_SHARE),
         )
@@ -139,7 +155,6 @@ class PrivateSparseSIR(PrivateSIR):
             return usual_picks(n_records, n_features, budget, n_directions)
         given = self.max_features
         if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < (n_directions or 1):
-            raise InputError(
-                f"max_features must be 'auto' or an integer of at least n_directions ({n_directions or 1}), got {given!r}."
-            )
+            least = n_directions or 1
+            raise InputError(f"max_features must be 'auto' or an integer of at least {least}, got {given!r}.")
         return min(int(given), n_features)

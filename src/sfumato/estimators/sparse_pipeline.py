@@ -22,17 +22,17 @@ from sfumato.typing import FloatArray, IntArray
 
 SHARES = {
     "slices": 0.06,
-    "picks": 0.30,
+    "picks": 0.24,
     "scores": 0.06,
     "location": 0.08,
     "radius": 0.02,
     "residual": 0.03,
-    "shape": 0.15,
+    "shape": 0.12,
     "solve": 0.40,
 }
 """Parts of the zCDP cost; relative, as in `pipeline.SHARES`."""
-SMALL = Schedule(shares=(1.0, 1.0, 2.0), steps=(1.5, 1.3, 1.0))
-"""Three steps: with a few thousand records every further question costs more than it tells."""
+SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), steps=(1.5, 1.5, 1.3, 1.0), level=0.7)
+"""For a few thousand records: later steps gain less, and a larger part of the residuals is kept whole."""
 SMALL_TABLE = 10_000
 USUAL_PICKS = 6
 
@@ -70,7 +70,7 @@ class SparseTask:
 
 
 def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_directions: int | None) -> int:
-    """How many features to pick: as many as can be told from noise, 4 to 12; from public numbers alone.
+    """How many features to pick: as many as can be told from noise, 4 to 8; from public numbers alone.
 
     Picks of zCDP cost rho in all need Gumbel noise of scale ``sqrt(2 picks / rho)`` on scores of up to n; the largest
     of p such noises is ``log p`` scales. That is kept below a fifth of n.
@@ -80,7 +80,7 @@ def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_direct
         return min(n_features, max(least, USUAL_PICKS))
     rho = SHARES["picks"] / sum(SHARES.values()) * budget.mu() ** 2 / 2.0
     most = rho * (0.2 * n_records / (np.log(n_features) + 2.0)) ** 2 / 2.0
-    return min(n_features, max(least, min(12, int(most))))
+    return min(n_features, max(least, min(8, int(most))))
 
 
 def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
@@ -115,7 +115,9 @@ def _everywhere(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcom
     public = (task.bounds or Bounds(-1.0, 1.0)).grid(p)
     bounds = task.bounds
     if bounds is None:
-        bounds = Bounds(_put(-np.ones(p), columns, outcome.bounds.lower), _put(np.ones(p), columns, outcome.bounds.upper))
+        bounds = Bounds(
+            _put(-np.ones(p), columns, outcome.bounds.lower), _put(np.ones(p), columns, outcome.bounds.upper)
+        )
     wide = np.zeros((len(spectrum.directions), p))
     return Outcome(
         Spectrum(

@@ -113,4 +113,4 @@ def _residual(residual: Residual, facts: Facts) -> None:
 def _groups(bins: Bins, group_of: IntArray, groups: int, facts: Facts) -> None:
     _bins(bins, facts)
     _demand(group_of.shape == (bins.count,) and groups <= MOST_COLUMNS, "its groups have another shape")
-    _demand(0 <= int(group_of.min()) and int(group_of.max()) < groups, "its groups are out of range")
+    _demand(int(group_of.min()) >= 0 and int(group_of.max()) < groups, "its groups are out of range")

@@ -27,7 +27,7 @@ class Facts:
 
 def schedule_of(sites: int) -> Schedule:
     """The descent's schedule, from the number of sites alone."""
-    return FEW_ROUNDS if sites > 1 else Schedule()
+    return FEW_ROUNDS if sites > 0 else Schedule()
 
 
 def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relation) -> Task:

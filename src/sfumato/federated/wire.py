@@ -86,7 +86,10 @@ def canonical(data: Any) -> str:
 
 def digest(data: Any) -> str:
     """Fingerprint of JSON data: the same question has the same one."""
-    return hashlib.sha256(canonical(data).encode()).hexdigest()
+    try:
+        return hashlib.sha256(canonical(data).encode()).hexdigest()
+    except (TypeError, ValueError, RecursionError):
+        raise RefusedError("the question holds something that is not plain, finite JSON.") from None
 
 
 class Decoder:

@@ -103,10 +103,10 @@ class FileSource(Source):
             complete &= np.isfinite(y)
             if complete.all():
                 yield Records(x, y)
-            elif self._drop:
-                yield Records(x[complete], y[complete])
-            else:
+            elif not self._drop:
                 raise InputError(self._complaint(x))
+            elif complete.any():
+                yield Records(x[complete], y[complete])
 
     def _encode(self, cells: Any, table: Table) -> FloatArray | IntArray:
         if self._classes is not None:

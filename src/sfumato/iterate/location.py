@@ -1,6 +1,7 @@
 """Bounds bought from the budget: location and scale of every feature from three rounds of histograms."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.bounds import Bounds
 from sfumato.privacy.curator import Curator
@@ -60,7 +61,7 @@ def _linear_span(counts: Release, edges: FloatArray) -> tuple[FloatArray, FloatA
     """One bin more on each side than the bins that stand out, but at least four bins."""
     inner = Release(counts.value[:, 1:-1], counts.noise_std[:, 1:-1])
     heavy = standing_out(inner) > 0
-    heavy[~heavy.any(axis=1)] = True
+    heavy[_is_spike(inner, heavy)] = True
     bins = heavy.shape[1]
     first = np.maximum(heavy.argmax(axis=1) - 1, 0)
     last = np.minimum(bins - heavy[:, ::-1].argmax(axis=1) + 1, bins)
@@ -68,12 +69,23 @@ def _linear_span(counts: Release, edges: FloatArray) -> tuple[FloatArray, FloatA
     return edges[rows, first], edges[rows, last]
 
 
+def _is_spike(counts: Release, heavy: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Features of which the bins that stand out hold less than 0.7 of all records; or nothing.
+
+    Many equal values stand out while the others, more of them but spread, do not: the span must not shrink to the
+    spike. Wide bounds cost next to nothing, since lengths are found privately later; narrow ones clip.
+    """
+    seen = np.where(heavy, counts.value, 0.0).sum(axis=1)
+    return np.asarray(seen <= 0.7 * np.maximum(counts.value.sum(axis=1), 0.0))
+
+
 def _mean_and_sd(counts: Release, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Moments of the binned distribution, by the bins that stand out; never narrower than a bin."""
     width = edges[:, 1] - edges[:, 0]
     middle = edges[:, :-1] + width[:, None] / 2
-    heavy = standing_out(Release(counts.value[:, 1:-1], counts.noise_std[:, 1:-1]), 2.0)
-    heavy[heavy.sum(axis=1) == 0] = 1.0
+    inner = Release(counts.value[:, 1:-1], counts.noise_std[:, 1:-1])
+    heavy = standing_out(inner, 2.0)
+    heavy[_is_spike(inner, heavy > 0)] = 1.0
     weight = heavy / heavy.sum(axis=1, keepdims=True)
     mean = (weight * middle).sum(axis=1)
     variance = (weight * (middle - mean[:, None]) ** 2).sum(axis=1)

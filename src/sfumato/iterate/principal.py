@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.bounds import Grid
+from sfumato.iterate.covariance import measure
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import kept_share, quantile
 from sfumato.solve.rotated import descending, revealing_map
 from sfumato.solve.symmetric import noise_edge, upper_to_full
-from sfumato.statistics.histograms import Bins, NormHistogram
+from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.moments import Moments
-from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
@@ -81,20 +81,13 @@ def principal(curator: Curator, grid: Grid, n_records: int | None, k: int, *, re
     if not refine:
         return _spectrum(rough.covariance, rough.noise_std, np.eye(p), rough.mean, rough.shrinkage)
     whitening = _revealing(grid, rough, k)
-    released = curator.answer(whole(whitening), "refined")
-    shift = released.value[:p] / n
-    second = upper_to_full(released.value[p:] / n, p) - np.outer(shift, shift)
+    refined = measure(curator, whitening, n, "refined")
     back = np.linalg.pinv(whitening.exact_matrix)
-    mean = np.clip(rough.mean + back @ shift, -1.0, 1.0)
-    found = back @ second @ back.T
+    mean = np.clip(rough.mean + back @ refined.mean, -1.0, 1.0)
+    found = back @ refined.matrix @ back.T
     whole_variance = max(float(np.trace(rough.covariance)), rough.noise_std) / rough.shrinkage
     shrinkage = max(float(np.trace(found)) / whole_variance, 1e-3)
-    return _spectrum(found, float(released.noise_std[p]) / n, back, mean, shrinkage)
-
-
-def whole(whitening: Whitening) -> SlicedMoments:
-    """Sum and second moment of all whitened records: one slice that everybody is in."""
-    return SlicedMoments(whitening, Bins(np.empty(0)), np.zeros(1, dtype=np.int64), 1, CENTRE_WEIGHT)
+    return _spectrum(found, refined.noise_std, back, mean, shrinkage)
 
 
 def _rough(curator: Curator, grid: Grid, n: float, radius: float, kept: float) -> _Rough:

@@ -30,7 +30,7 @@ class Rule:
 
     sampling: float = 2.0
     noise: float = 1.5
-    relative: float = 0.35
+    relative: float = 0.4
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,12 +55,13 @@ def second_order(
     slices = raw.rewhitened(root, mean)
     found = save_kernel(slices, root) if kernel == "save" else dr_kernel(slices, root)
     values, vectors = spectrum(found)
-    edge = kernel_edge(slices, n) * (1.0 if kernel == "save" else 2.0)
+    scale = 1.0 if kernel == "save" else 2.0  # directional regression counts second moments twice
+    edge = scale * kernel_edge(slices, n)
     k = n_directions if n_directions is not None else max(1, int((values > edge).sum()))
     choice = Choice(k, values, edge, n_directions is not None)
     leading = np.maximum(values[:k], 1e-12)
     noise_std = float(np.sqrt(slices.shares @ slices.second_noise**2 / 2.0))
-    return SecondOrder(vectors[:, :k] * np.sqrt(leading), root, noise_std, leading, choice)
+    return SecondOrder(vectors[:, :k] * np.sqrt(leading / scale), root, noise_std, leading, choice)
 
 
 def _slices(value: FloatArray, noise_std: FloatArray, sizes: FloatArray, shares: FloatArray) -> SliceMoments:

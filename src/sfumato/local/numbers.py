@@ -132,7 +132,7 @@ class NumberRandomiser(Randomiser):
                 scale = math.ceil(2 * UNITS / self.epsilon)
                 return np.asarray((v + rounded_laplace(source, scale, v.shape)) / UNITS)
             case "two-point":
-                # 53 random bits against a multiple of 2**-21: P(up) = (v + 2**20) / 2**21 exactly.
+                # 21 random bits are below v + 2**20 with probability (v + 2**20) / 2**21, exactly.
                 up = (source.words(v.size) >> np.uint64(43)).astype(np.int64) < v + UNITS
                 reported = randomised_response(source, up.astype(np.int64), 2, self.epsilon)
                 return np.asarray((2.0 * reported - 1.0) * _reach(self.epsilon))

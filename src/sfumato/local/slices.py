@@ -138,7 +138,7 @@ def best_number_of_slices(epsilon: float, least: int = 2) -> int:
     multiplies it by ``shrinkage^2``. More slices see more and are lied about more.
 
     >>> [best_number_of_slices(epsilon) for epsilon in (0.5, 1.0, 3.0, 6.0)]
-    [2, 2, 3, 8]
+    [2, 2, 3, 11]
     """
     candidates = range(max(least, 2), max(least, 2) + 15)
     return max(candidates, key=lambda k: kept_signal(epsilon, k))

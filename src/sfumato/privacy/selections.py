@@ -57,10 +57,8 @@ def selection_epsilon(mu: float, picks: Sequence[tuple[float, int]], delta: floa
 def _delta(mu: float, places: FloatArray, weights: FloatArray, epsilon: float) -> float:
     """``E V(e^(epsilon - L))`` over the Gaussian loss L, hinge by hinge."""
     x = epsilon - places
-    if mu == 0:
-        each = np.maximum(-np.expm1(x), 0.0)
-    else:
-        each = ndtr(-x / mu + mu / 2.0) - np.exp(x) * ndtr(-x / mu - mu / 2.0)
+    without = -np.expm1(x)
+    each = without if mu == 0 else ndtr(-x / mu + mu / 2.0) - np.exp(x) * ndtr(-x / mu - mu / 2.0)
     return float(weights @ np.maximum(each, 0.0)) + _ROUNDING
 
 
@@ -68,14 +66,14 @@ def _delta(mu: float, places: FloatArray, weights: FloatArray, epsilon: float) -
 def _hinges(step: float, cells: tuple[tuple[int, int], ...]) -> tuple[FloatArray, FloatArray]:
     """Where the hinges of V stand (log g) and what they weigh (``c_i g_i``)."""
     reach = sum(width * count for width, count in cells)
-    places = step * np.arange(-reach, reach + 1)
-    g = np.exp(places)
+    places: FloatArray = step * np.arange(-reach, reach + 1, dtype=np.float64)
+    g: FloatArray = np.exp(places)
     value = np.maximum(1.0 - g, 0.0)
     for width, count in cells:
         for _ in range(count):
             value = _one_more(value, g, width, step)
     slopes = np.concatenate([[-1.0], np.diff(value) / np.diff(g), [0.0]])
-    return places, np.maximum(np.diff(slopes), 0.0) * g
+    return places, np.asarray(np.maximum(np.diff(slopes), 0.0) * g)
 
 
 def _one_more(value: FloatArray, g: FloatArray, width: int, step: float) -> FloatArray:

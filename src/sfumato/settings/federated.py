@@ -188,8 +188,8 @@ class FederatedCurator(Curator):
         releases = self._sites.ask(query, name)
         if len(releases) < max(self._minimum, 1):
             raise SitesLostError(
-                f"only {len(releases)} of {len(self._sites.sizes)} sites answered {name!r}, {self._minimum} are needed; "
-                "see which sites were left out and why, and run again when they are back."
+                f"only {len(releases)} of {len(self._sites.sizes)} sites answered {name!r}, {self._minimum} are "
+                "needed; see which sites were left out and why, and run again when they are back."
             )
         total = reduce(add, (releases[site] for site in sorted(releases)))
         factor = self._weight(self._sites.sizes) / self._weight(releases)

@@ -23,6 +23,16 @@ def inverse_root(matrix: FloatArray, floor: float) -> FloatArray:
     return np.asarray((vectors / np.sqrt(np.maximum(values, floor))) @ vectors.T)
 
 
+def raised(matrix: FloatArray, floor: float) -> FloatArray:
+    """The matrix with eigenvalues raised to `floor`.
+
+    >>> raised(np.diag([4.0, -1.0]), 1.0).diagonal()
+    array([4., 1.])
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
 def upper_to_full(upper: FloatArray, size: int) -> FloatArray:
     """Full symmetric matrix from its upper triangle, row by row.
 

@@ -1,0 +1,191 @@
+"""PrivateCCA: canonical correlation analysis of two tables with a differential-privacy guarantee."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.bounds import Bounds
+from sfumato.errors import InputError
+from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.explanation import Explanation
+from sfumato.estimators.inputs import paired_source, second_array
+from sfumato.estimators.parameters import budget_of, directions_of, relation_of
+from sfumato.estimators.session import open_session
+from sfumato.iterate.covariance import measure, plan_covariance, rounder
+from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.plan import Line, Plan
+from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows
+from sfumato.solve.symmetric import noise_edge, raised
+from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.typing import FloatArray
+
+SHARES = {"location": 0.08, "count": 0.01, "radius": 0.03, "shape": 0.16, "rounder": 0.24, "joint": 0.48}
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalTask:
+    """What is public about a fit: both blocks have bounds, or neither has."""
+
+    n_features: int
+    n_targets: int
+    n_records: int | None
+    n_directions: int | None
+    bounds: tuple[Bounds, Bounds] | None
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share; the number of records only where it is private."""
+        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
+        if self.n_records is None:
+            lines += (Line("count", "number of records", SHARES["count"], "sqrt(2) / 1"),)
+        lines += plan_shape(SHARES["radius"], SHARES["shape"])
+        lines += plan_covariance("rounder", "better covariance of both tables", SHARES["rounder"])
+        return Plan(lines + plan_covariance("joint", "joint covariance of both tables", SHARES["joint"]))
+
+    def run(self, curator: Curator) -> tuple[Bounds, FloatArray, Canonical]:
+        """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y.
+
+        Whitening both tables *together* makes the noise of the second release proportional to the sampling error
+        of every covariance, whatever the correlations: that of nearly equal combinations is as small as they are.
+        """
+        p, size = self.n_features, self.n_features + self.n_targets
+        bounds = _joined(*self.bounds, p, self.n_targets) if self.bounds else find_bounds(curator, size)
+        grid = bounds.grid(size)
+        n = float(self.n_records) if self.n_records is not None else _count(curator, size)
+        whitening = rounder(measure(curator, rough_shape(curator, grid, n, 1.0), n, "rounder"))
+        joint = measure(curator, whitening, n, "joint")
+        back = np.linalg.pinv(whitening.exact_matrix / grid.half_width)
+        repaired = raised(joint.matrix, noise_edge(joint.noise_std, size))
+        found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, self.n_directions)
+        return bounds, grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found
+
+
+class PrivateCCA(PrivateReducer):
+    """Pairs of directions of two tables that are most correlated, without revealing any one record.
+
+    A record is a row of both tables together.
+
+    Parameters
+    ----------
+    n_directions : int or "auto"
+        "auto" counts the correlations that stand out of the known noise; this costs nothing.
+    epsilon, delta : float
+        The total privacy budget of everything that touches the data, found bounds included.
+    bounds, y_bounds : Bounds, optional
+        Range of each column of X and of Y, known without looking at the data. If either is None, both are found
+        privately, and charged.
+    relation : {"replace", "add-remove"}
+        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
+        removing one (it is private, and never used).
+    rho : float, optional
+        A zCDP budget; replaces (epsilon, delta) if given.
+    ledger : Ledger, optional
+        A ledger with a cap shared by several runs.
+    random_state : int, optional
+        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says.
+
+    Attributes
+    ----------
+    x_weights_, y_weights_ : ndarray of shape (n_directions, n_features), (n_directions, n_targets)
+        Canonical weights, unit rows in the units of X and Y, largest correlation first; not orthogonal in general.
+    directions_, y_directions_ : ndarray
+        Orthonormal rows; the first j span what the first j weights span.
+    correlations_ : ndarray of shape (n_directions,)
+        Released canonical correlations, in [0, 1]. Also called `eigenvalues_`.
+    choice_, mean_, y_mean_, bounds_, ledger_
+        How many directions and why; released means; bounds of all columns; every release with its cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import PrivateCCA
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(20_000, 4)), rng.normal(size=(20_000, 3))
+    >>> y[:, 0] += 2 * x[:, 1]
+    >>> cca = PrivateCCA(n_directions=1, epsilon=1.0).fit(x, y)
+    >>> bool(abs(cca.x_weights_[0, 1]) > 0.98), cca.correlations_.round(1)
+    (True, array([0.9]))
+    """
+
+    def __init__(
+        self,
+        n_directions: int | str = "auto",
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        y_bounds: Bounds | None = None,
+        *,
+        relation: str = "replace",
+        rho: float | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_directions = n_directions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.y_bounds = y_bounds
+        self.relation = relation
+        self.rho = rho
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def explain(self, n_samples: int, n_features: int, n_targets: int = 1) -> Explanation:
+        """The plan before any data: every release, what it costs and how much noise it gets."""
+        budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
+        task = self._pair(n_features, n_targets, n_samples if relation == "replace" else None)
+        return Explanation(task.plan().calibrate(budget), budget, relation, n_samples, n_features + n_targets)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the pairs of directions of the tables X (n, p) and y (n, q)."""
+        session = open_session(self, X, y, paired_source)
+        p = int(self.n_features_in_)
+        task = self._pair(p, session.source.n_features - p, session.n_records)
+        self.bounds_, mean, found = task.run(session.curator(task.plan()))
+        self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
+        self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
+        self.correlations_ = self.eigenvalues_ = found.correlations
+        self.mean_, self.y_mean_ = mean[:p], mean[p:]
+        self.choice_ = found.choice
+        self.ledger_ = session.ledger
+        return self
+
+    def transform(self, X: Any, y: Any = None) -> Any:
+        """Coordinates along `directions_`, and with y given also those along `y_directions_`; keep them private."""
+        coordinates = super().transform(X)
+        if y is None:
+            return coordinates
+        check_is_fitted(self)
+        second = second_array(y)
+        if second.shape[1] != len(self.y_mean_):
+            raise InputError(f"y has {second.shape[1]} columns, but fit saw {len(self.y_mean_)}; give the same ones.")
+        return coordinates, np.asarray((second - self.y_mean_) @ self.y_directions_.T)
+
+    def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
+        k = directions_of(self.n_directions, min(n_features, n_targets))
+        x, y = checked_bounds(self.bounds, n_features), checked_bounds(self.y_bounds, n_targets, "y_bounds")
+        return CanonicalTask(n_features, n_targets, n_records, k, None if x is None or y is None else (x, y))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _joined(x: Bounds, y: Bounds, p: int, q: int) -> Bounds:
+    """Bounds of the columns of both tables, side by side."""
+    lower, upper = (
+        np.concatenate([np.broadcast_to(a, p), np.broadcast_to(b, q)])
+        for a, b in ((x.lower, y.lower), (x.upper, y.upper))
+    )
+    return Bounds(lower, upper)
+
+
+def _count(curator: Curator, size: int) -> float:
+    released = curator.answer(ResponseHistogram(Bins(np.empty(0))), "count")
+    return max(float(released.value[0]), 10.0 * size)

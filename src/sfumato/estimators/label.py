@@ -1,0 +1,239 @@
+"""LabelPrivateSIR: x is public, y never leaves its owner's device unrandomised."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from scipy.stats import chi2
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from sfumato.errors import InputError, PrivacyWarning
+from sfumato.estimators.index_model import refine
+from sfumato.estimators.inputs import fit_source, transform_array
+from sfumato.estimators.parameters import directions_of, noise_of
+from sfumato.estimators.reference import SIR
+from sfumato.estimators.session import REHEARSAL
+from sfumato.estimators.slice_moments import whitener
+from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
+from sfumato.local.pilot import find_edges, split
+from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of
+from sfumato.privacy.noise import Noise
+from sfumato.typing import FloatArray, IntArray
+
+PROTECTS = f"the label of each person (its owner's own answer y alone); {LABEL_ONLY}"
+
+
+class LabelPrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Directions of public features x that explain a private label y.
+
+    Each device reports its slice of y by randomised response (`sfumato.local.SliceRandomiser`); everything else is
+    ordinary dimension reduction on public numbers. A randomised label depends on x only through y, so its
+    directions are among the true ones: randomising costs precision, never bias.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure differential privacy of each person's answer. Each person answers once.
+    n_directions : int or "auto"
+        "auto" chooses by BIC, at most one less than the slices.
+    n_slices : int or "auto"
+        "auto": as many as keep most signal at this epsilon (2 up to epsilon 1.5, 3 or 4 at 3).
+    edges : sequence of float, optional
+        Public edges between slices. None: found from a pilot, people who answer a yes-or-no question instead.
+    classes : sequence, optional
+        Public classes of y, instead of slices of a number.
+    pilot : float
+        Share of people asked where y lies when `edges` is None (never more than 4000).
+    n_active : int, "auto" or None
+        Sparse version: keep this many features by their marginal scores ("auto": those that chance does not
+        reach). None keeps all. Free: the labels are already randomised.
+    refine : bool
+        Sharpen SIR's directions by least squares over a polynomial of the index. Free, for the same reason.
+    random_state : int, optional
+        Seeded noise, for rehearsal only.
+
+    Attributes
+    ----------
+    directions_, eigenvalues_, mean_ : ndarray
+        Orthonormal rows in the units of x; part of the variance each explains, lies corrected for; centre.
+    active_ : ndarray of int
+        Features kept.
+    form_ : SliceRandomiser
+        What the devices answered.
+    ledger_ : LocalLedger
+        ``ledger_.guarantee`` says exactly what is protected.
+
+    Examples
+    --------
+    >>> from sfumato import LabelPrivateSIR, subspace_distance
+    >>> from sfumato.local import SliceRandomiser
+    >>> from sfumato.simulate import xia
+    >>> sample = xia("M1", n=20_000, p=6, random_state=0)
+    >>> answers = SliceRandomiser(epsilon=2.0, edges=[0.0]).randomize(sample.y)      # on the devices
+    >>> sir = LabelPrivateSIR(n_directions=1).fit(sample.x, answers)                 # at the analyst's
+    >>> bool(subspace_distance(sir.directions_, sample.directions) < 0.15)
+    True
+    >>> sir.ledger_.total()
+    2.0
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        n_directions: int | str = "auto",
+        *,
+        n_slices: int | str = "auto",
+        edges: Sequence[float] | None = None,
+        classes: Sequence[Any] | None = None,
+        pilot: float = 0.1,
+        n_active: int | str | None = None,
+        refine: bool = True,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.n_directions = n_directions
+        self.n_slices = n_slices
+        self.edges = edges
+        self.classes = classes
+        self.pilot = pilot
+        self.n_active = n_active
+        self.refine = refine
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the directions.
+
+        Parameters
+        ----------
+        X : array, dataframe, Arrow table, or Source
+            Public features.
+        y : Answers, array or series
+            What the devices sent; or true labels, which are randomised first (a rehearsal of the whole protocol,
+            or a custodian who acts for every device) and not looked at again.
+        """
+        if isinstance(y, Answers):
+            x = _features(self, X, np.zeros(len(y)), None)
+            answers, rows, entries = y, np.arange(len(x)), (entry_of(y.form, "slice of y"),)
+        else:
+            answers, x, rows, entries = self._randomise(X, y)
+        if not isinstance(answers.form, SliceRandomiser):
+            raise InputError("y: these answers are numbers, not slices; use LabelPrivateIHT, or a SliceRandomiser.")
+        self.form_: SliceRandomiser = answers.form
+        self.ledger_ = LocalLedger(entries, 0.0, PROTECTS, answers.rehearsal)
+        self._solve(x[rows], np.asarray(answers.values, dtype=np.int64))
+        return self
+
+    def _randomise(self, X: Any, y: Any) -> tuple[Answers, FloatArray, IntArray, tuple[Any, ...]]:
+        """What the devices would do with these labels."""
+        noise, epsilon = noise_of(self.random_state), epsilon_of(self.epsilon)
+        source = fit_source(self, X, y, self.classes)
+        if source.response.hashed:
+            raise InputError("classes must be given for a response of names; list the possible ones.")
+        x = np.concatenate([chunk.x for part in source.parts() for chunk in source.read(part)])
+        values = np.concatenate([chunk.y for part in source.parts() for chunk in source.read(part)])
+        if noise.rehearsal:
+            warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
+        rows = np.arange(len(x))
+        if self.classes is not None:
+            codes = list(range(len(self.classes)))
+            answers = SliceRandomiser(epsilon, classes=codes).randomize(values, noise)
+            form = SliceRandomiser(epsilon, classes=self.classes)
+            return replace(answers, form=form), x, rows, (entry_of(form, "class of y"),)
+        form, rows, entries = self._form(np.asarray(values, dtype=np.float64), epsilon, noise)
+        return form.randomize(values[rows], noise), x, rows, (entry_of(form, "slice of y"), *entries)
+
+    def _form(
+        self, y: FloatArray, epsilon: float, noise: Noise
+    ) -> tuple[SliceRandomiser, IntArray, tuple[Any, ...]]:
+        if self.edges is not None:
+            return SliceRandomiser(epsilon, self.edges), np.arange(len(y)), ()
+        if not isinstance(self.pilot, Real) or not 0.0 < float(self.pilot) <= 0.5:
+            raise InputError(f"pilot must be a share of the people up to 0.5, got {self.pilot!r}.")
+        asked, rows = split(len(y), float(self.pilot), noise)
+        edges = find_edges(y[asked], self._slices(epsilon), epsilon, noise)
+        return SliceRandomiser(epsilon, edges), rows, (entry_of(SliceRandomiser(epsilon, [0.0]), "where y lies"),)
+
+    def _slices(self, epsilon: float) -> int:
+        if self.n_slices == "auto":
+            wanted = self.n_directions if isinstance(self.n_directions, Integral) else 1
+            # k slices show at most k - 1 directions; the last of several needs one slice to spare.
+            return best_number_of_slices(epsilon, min(int(wanted) + (2 if wanted > 1 else 1), MOST_SLICES))
+        if isinstance(self.n_slices, bool) or not isinstance(self.n_slices, Integral) or not (
+            2 <= int(self.n_slices) <= MOST_SLICES
+        ):
+            raise InputError(f"n_slices must be 'auto' or an integer from 2 to {MOST_SLICES}, got {self.n_slices!r}.")
+        return int(self.n_slices)
+
+    def _solve(self, x: FloatArray, codes: IntArray) -> None:
+        """Ordinary, public dimension reduction on randomised labels."""
+        k = directions_of(self.n_directions, x.shape[1])
+        self.active_ = self._screen(x, codes)
+        kept = x[:, self.active_]
+        sir = SIR("auto" if k is None else min(k, kept.shape[1]), MOST_SLICES).fit(kept, codes)
+        basis = sir.directions_
+        if self.refine:
+            with threadpool_limits(limits=1, user_api="blas"):
+                basis = _refined(kept, codes, basis)
+        self.directions_ = np.zeros((len(basis), x.shape[1]))
+        self.directions_[:, self.active_] = basis
+        self.mean_ = x.mean(axis=0)
+        self.eigenvalues_ = np.clip(sir.eigenvalues_ / self.form_.shrinkage**2, 0.0, 1.0)
+        self._n_features_out = len(basis)
+
+    def _screen(self, x: FloatArray, codes: IntArray) -> IntArray:
+        n, p = x.shape
+        if self.n_active is None:
+            return np.arange(p)
+        labels = _indicators(codes)
+        deviation = x - x.mean(axis=0)
+        spread = np.sqrt(np.maximum((deviation**2).mean(axis=0), 1e-300))
+        score = ((deviation / spread).T @ labels) ** 2 / n
+        total = np.asarray(score.sum(axis=1))
+        if self.n_active == "auto":
+            least = 1 if self.n_directions == "auto" else int(self.n_directions)
+            chance = float(chi2.isf(1.0 / p, max(labels.shape[1] - 1, 1)))  # one feature of p by chance
+            count = max(least, min(int((total > chance).sum()), n // 10))
+        elif isinstance(self.n_active, Integral) and not isinstance(self.n_active, bool) and int(self.n_active) >= 1:
+            count = int(self.n_active)
+        else:
+            raise InputError(f"n_active must be a positive integer, 'auto' or None, got {self.n_active!r}.")
+        return np.sort(np.argsort(-total, kind="stable")[: min(count, p)])
+
+    def transform(self, X: Any) -> FloatArray:
+        """Coordinates of (public) records along the directions."""
+        check_is_fitted(self)
+        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _features(estimator: Any, X: Any, y: Any, classes: Any) -> FloatArray:
+    source = fit_source(estimator, X, y, classes)
+    return np.concatenate([chunk.x for part in source.parts() for chunk in source.read(part)])
+
+
+def _indicators(codes: IntArray) -> FloatArray:
+    """Centred indicators over the root of their shares: the columns whose regression on x is SIR."""
+    _, place = np.unique(codes, return_inverse=True)
+    share = np.bincount(place) / len(place)
+    return np.asarray((np.eye(len(share))[place] - share) / np.sqrt(share))
+
+
+def _refined(x: FloatArray, codes: IntArray, basis: FloatArray) -> FloatArray:
+    mean = x.mean(axis=0)
+    deviation = x - mean
+    W = whitener(deviation.T @ deviation / len(x), mean, len(x))
+    start, _ = np.linalg.qr(np.linalg.lstsq(W, basis.T, rcond=None)[0])
+    if len(np.unique(codes)) < 2:
+        return basis
+    q, _ = np.linalg.qr(W @ refine(deviation @ W, _indicators(codes), start))
+    signs = np.where((q.T * basis).sum(axis=1) < 0, -1.0, 1.0)
+    return np.asarray(q.T * signs[:, None])

@@ -1,0 +1,194 @@
+"""PrivateLDA: linear discriminant analysis with a differential-privacy guarantee."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.bounds import Bounds
+from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.parameters import directions_of
+from sfumato.estimators.session import open_session
+from sfumato.iterate.discriminant import Discriminant, discriminate, plan_discriminant
+from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.ranks import find_ranks, plan_ranks
+from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.plan import Plan
+from sfumato.records import Response
+from sfumato.solve.discriminant import Rule, rule
+from sfumato.solve.spectral import Spectrum, directions_in_x
+from sfumato.typing import FloatArray
+
+SHARES = {"location": 0.08, "ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
+
+
+@dataclass(frozen=True, slots=True)
+class DiscriminantOutcome:
+    """Everything a fit learnt, from releases alone; `centre` is the mean of x."""
+
+    spectrum: Spectrum
+    fit: Discriminant
+    rule: Rule
+    bounds: Bounds
+    centre: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class DiscriminantTask:
+    """What is public about a fit."""
+
+    n_features: int
+    n_records: int | None
+    response: Response
+    n_directions: int | None
+    bounds: Bounds | None
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
+        lines += plan_ranks(self.response, SHARES["ranks"])
+        lines += plan_shape(SHARES["radius"], SHARES["shape"])
+        return Plan(lines + plan_discriminant(SHARES["solve"]))
+
+    def run(self, curator: Curator) -> DiscriminantOutcome:
+        """Walk the plan."""
+        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
+        grid = bounds.grid(self.n_features)
+        ranks = find_ranks(curator, self.response)
+        n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
+        whitening = rough_shape(curator, grid, n, 1.0)
+        fit = discriminate(curator, whitening, ranks, n, self.n_directions)
+        to_z = whitening.exact_matrix / grid.half_width
+        back = np.linalg.pinv(to_z)
+        spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
+        centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
+        return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), bounds, centre)
+
+
+def as_names(y: Any) -> Any:
+    """Labels of any type as text, so that they are classes and not numbers; None and bad shapes pass, to be refused."""
+    raw = np.asarray(y)
+    return raw.astype(str) if y is not None and raw.dtype.kind in "biu" else y
+
+
+def _names_its_classes(estimator: Any) -> bool:
+    return estimator.classes is not None
+
+
+class PrivateLDA(PrivateReducer):
+    """Directions that tell classes apart, and a classifier, without revealing any one record.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The total privacy budget of everything that touches the data, found bounds included.
+    n_directions : int or "auto"
+        "auto" counts the singular values that stand out of the known noise; this costs nothing.
+    bounds : Bounds, optional
+        Range of each feature, known without looking at the data. None: found privately, and charged.
+    classes : sequence, optional
+        Public list of the classes; needed by `predict`. Without it the classes (of any type) are sorted into hash
+        buckets, those in use are found privately, and their names stay unknown.
+    relation : {"replace", "add-remove"}
+        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
+        removing one (it is private, and never used).
+    rho : float, optional
+        A zCDP budget; replaces (epsilon, delta) if given.
+    ledger : Ledger, optional
+        A ledger with a cap shared by several runs.
+    random_state : int, optional
+        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_directions, n_features)
+        Orthonormal rows, in the units of x, most telling first.
+    standard_errors_ : ndarray of shape (n_directions, n_features)
+        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    eigenvalues_ : ndarray of shape (n_directions,)
+        Part of the variance along the direction that lies between classes, in [0, 1].
+    centres_, priors_ : ndarray of shape (n_classes_found, n_directions), (n_classes_found,)
+        Released class means in the coordinates of `transform`, and shares of the classes.
+    choice_, mean_, bounds_, ledger_
+        How many directions and why; released mean; bounds given or found; every release with its cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Bounds, PrivateLDA
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.choice(["ash", "oak"], 10_000)
+    >>> x = rng.normal(size=(10_000, 4)) + 2.0 * (y == "oak")[:, None] * [1, 0, 0, 0]
+    >>> lda = PrivateLDA(epsilon=1.0, classes=["ash", "oak"], bounds=Bounds(-5, 7)).fit(x, y)
+    >>> lda.predict([[-1, 0, 0, 0], [3, 0, 0, 0]])
+    array(['ash', 'oak'], dtype='<U3')
+    >>> round(lda.ledger_.total(), 6)
+    1.0
+    """
+
+    _numeric_response = False
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_directions: int | str = "auto",
+        bounds: Bounds | None = None,
+        classes: Sequence[Any] | None = None,
+        *,
+        relation: str = "replace",
+        rho: float | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_directions = n_directions
+        self.bounds = bounds
+        self.classes = classes
+        self.relation = relation
+        self.rho = rho
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart."""
+        session = open_session(self, X, y if self.classes is not None else as_names(y))
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        outcome = task.run(session.curator(task.plan()))
+        self.directions_ = outcome.spectrum.directions
+        self.standard_errors_ = outcome.spectrum.standard_errors
+        self.eigenvalues_ = outcome.fit.eigenvalues
+        self.centres_ = outcome.rule.centres
+        self.priors_ = np.exp(outcome.rule.priors)
+        self.choice_ = outcome.fit.choice
+        self.mean_ = outcome.centre
+        self.bounds_ = outcome.bounds
+        self.ledger_ = session.ledger
+        self._rule = outcome.rule
+        self._used = outcome.fit.used
+        return self
+
+    @available_if(_names_its_classes)
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class of each record, by released means and covariance; None for a class not declared."""
+        check_is_fitted(self)
+        assert self.classes is not None
+        names = np.asarray(self.classes)
+        found = np.minimum(self._used, len(names) - 1)
+        return np.asarray(names[found[self._rule.nearest(self.transform(X))]])
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
+        k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        return DiscriminantTask(n_features, n_records, response, k, bounds)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,1 @@
+"""The Flower apps: a thin edge around `Site` and `fit_remote`. Needs ``pip install sfumato[federated]``."""

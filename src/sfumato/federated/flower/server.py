@@ -1,0 +1,119 @@
+"""The ServerApp of a coordinator: waits for the sites, fits, writes the model and the report."""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
+from flwr.serverapp import Grid, ServerApp
+
+from sfumato.bounds import Bounds
+from sfumato.errors import SfumatoError
+from sfumato.estimators.sir import PrivateSIR
+from sfumato.federated.coordinator import fit_remote
+from sfumato.federated.outcome import summary, write_outcome
+from sfumato.federated.wire import canonical
+from sfumato.settings.federated import SitesLostError
+
+FACTS = canonical({"ask": "facts"})
+
+
+def server_app() -> ServerApp:
+    """An app that fits once and ends."""
+    app = ServerApp()
+    app.main()(main)
+    return app
+
+
+def main(grid: Grid, context: Context) -> None:
+    """Fit with the parameters of the run configuration; what happened is in ``outcome.json`` in any case."""
+    config = dict(context.run_config)
+    folder = Path(str(config["out"]))
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        transport = FlowerTransport(grid, int(config["sites"]), float(config["wait"]), float(config["timeout"]))
+        fitted = fit_remote(
+            estimator_of(config),
+            transport,
+            tuple(transport.nodes),
+            minimum=int(config["minimum"]),
+            run=str(config["run"]) or None,
+        )
+    except SfumatoError as error:
+        (folder / "outcome.json").write_text(json.dumps({"failed": str(error)}), encoding="utf-8")
+        raise
+    write_outcome(fitted, folder)
+    print(summary(fitted))
+
+
+def estimator_of(config: Mapping[str, Any]) -> PrivateSIR:
+    """The estimator a run configuration describes."""
+    directions = str(config["directions"])
+    bounded = str(config["lower"]) != ""
+    return PrivateSIR(
+        epsilon=float(config["epsilon"]),
+        delta=float(config["delta"]),
+        n_directions=int(directions) if directions.isdecimal() else directions,
+        bounds=Bounds(float(config["lower"]), float(config["upper"])) if bounded else None,
+        method=str(config["method"]),
+        classes=str(config["classes"]).split("|") if config["classes"] else None,
+    )
+
+
+class FlowerTransport:
+    """Messages over a Flower `Grid`; the names of the sites are learnt from their first reply."""
+
+    def __init__(self, grid: Grid, sites: int, wait: float, timeout: float) -> None:
+        self._grid = grid
+        self._timeout = timeout
+        self.nodes: dict[str, int] = {}
+        self._first: dict[str, tuple[str, bytes]] = {}
+        self._meet(sites, wait)
+
+    def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
+        """Replies by site; who is slow or gone is absent."""
+        if set(requests.values()) == {FACTS}:
+            return self._first
+        names = {self.nodes[name]: name for name in requests}
+        replies = self._exchange({node: requests[name] for node, name in names.items()})
+        return {names[node]: reply for node, reply in replies.items() if node in names}
+
+    def _meet(self, sites: int, wait: float) -> None:
+        end = time.monotonic() + wait
+        while len(nodes := list(self._grid.get_node_ids())) < sites and time.monotonic() < end:
+            time.sleep(0.5)
+        for node, reply in sorted(self._exchange(dict.fromkeys(nodes, FACTS)).items()):
+            name = _name(reply[0], node)
+            if name in self.nodes:
+                raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
+            self.nodes[name], self._first[name] = node, reply
+
+    def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:
+        messages = [
+            Message(
+                RecordDict({"request": ConfigRecord({"json": text})}),
+                dst_node_id=node,
+                message_type=MessageType.QUERY,
+                ttl=self._timeout,
+            )
+            for node, text in requests.items()
+        ]
+        replies: dict[int, tuple[str, bytes]] = {}
+        for message in self._grid.send_and_receive(messages, timeout=self._timeout):
+            record = message.content.get("reply") if message.has_content() else None
+            node = message.metadata.src_node_id
+            if isinstance(record, ConfigRecord) and node not in replies:  # the first of two replies counts
+                values = record.get("values", b"")
+                replies[node] = (str(record.get("json", "")), values if isinstance(values, bytes) else b"")
+        return replies
+
+
+def _name(head: str, node: int) -> str:
+    try:
+        data = json.loads(head)
+    except ValueError:
+        return str(node)
+    name = data.get("name") if isinstance(data, dict) else None
+    return name if isinstance(name, str) and 0 < len(name) <= 100 else str(node)

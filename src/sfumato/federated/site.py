@@ -1,0 +1,174 @@
+"""Site: the only code that sees records in a federation. It trusts nobody."""
+
+import json
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from sfumato.errors import BudgetError, SfumatoError
+from sfumato.federated.account import RunLedger
+from sfumato.federated.checks import check
+from sfumato.federated.simulate import facts_of, site_noise
+from sfumato.federated.store import Store
+from sfumato.federated.task import Facts
+from sfumato.federated.terms import Terms, kind_of, run_from, terms_from
+from sfumato.federated.wire import Decoder, RefusedError, canonical, digest
+from sfumato.privacy.budget import Budget
+from sfumato.settings.central import Central
+from sfumato.settings.federated import SiteCurator, site_plan
+from sfumato.sources import Source
+from sfumato.typing import FloatArray
+
+
+class Site:
+    """Answers a coordinator from one table, one ledger file and one folder of past answers.
+
+    It accepts only plans made of known lines, computes their noise itself from its own copy, sets their whole cost
+    aside in its ledger or refuses, and answers each line once: the same question gets the stored answer, another
+    question for that line is refused.
+
+    Parameters
+    ----------
+    source : Source
+        The records.
+    ledger : path
+        A ledger file with a cap (`FileLedger`); every process of the site uses the same.
+    folder : path
+        Where answers are kept.
+    name : str
+    most : Budget, optional
+        The most a single run may spend; None: what the ledger's cap allows.
+    random_state : int, optional
+        Seeded noise for a rehearsal; the ledger must have been created for rehearsals.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        ledger: str | PathLike[str],
+        folder: str | PathLike[str],
+        *,
+        name: str = "site",
+        most: Budget | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.name = name
+        self._source = source
+        self._ledger = ledger
+        self._store = Store(folder)
+        self._most = most
+        self._random_state = random_state
+        self._decoders: dict[str, Decoder] = {}
+
+    def facts(self) -> Facts:
+        """What is public about the table."""
+        return facts_of(self._source, RunLedger(self._ledger).relation)
+
+    def accept(self, data: Any) -> None:
+        """Check a plan and set its cost aside. The same terms may come twice; nothing is charged twice."""
+        terms = terms_from(data)
+        known = self._store.terms(terms.run)
+        if known is not None:
+            if canonical(known[0]) != canonical(terms.to_json()):
+                raise RefusedError("the run's name is taken by another plan.")
+            return
+        ledger = RunLedger(self._ledger, purpose=f"federated run {terms.run}")
+        self._refuse_unless_safe(terms, ledger)
+        self._source.check()
+        try:
+            ledger.reserve(site_plan(terms.plan(), terms.trust))
+        except BudgetError as error:
+            raise RefusedError(f"the plan is refused: {error}") from None
+        self._store.begin(terms.run, terms.to_json(), ledger.run)
+
+    def answer(self, run: Any, line: Any, question: Any) -> FloatArray:
+        """The noisy sum; charged before the noise is drawn, stored before it is sent."""
+        terms, account = self._terms(run)
+        if not isinstance(line, str) or line not in dict(terms.shares):
+            raise RefusedError("the plan has no such line.")
+        fingerprint = digest([line, question])
+        kept = self._store.answer(terms.run, line, fingerprint)
+        if kept is not None:
+            return kept
+        query = self._decoders.setdefault(terms.run, Decoder()).query(question)
+        if type(query) is not kind_of(line):
+            raise RefusedError(f"line {line!r} does not ask this kind of question.")
+        check(query, self.facts())
+        ledger, noise = RunLedger(self._ledger, account), site_noise(self._random_state, self.name)
+        self._store.claim(terms.run, line, fingerprint)
+        try:
+            release = SiteCurator(Central(self._source), terms.plan(), ledger, noise, terms.trust).answer(query, line)
+        except BudgetError as error:
+            raise RefusedError(str(error)) from None
+        self._store.keep(terms.run, line, release.value)
+        return release.value
+
+    def close(self, run: Any) -> dict[str, Any]:
+        """End a run: what it did not use is given back, and the site's spending is told."""
+        _, account = self._terms(run)
+        ledger = RunLedger(self._ledger, account)
+        ledger.close()
+        delta = ledger.budget.delta or 1e-6
+        spent = {"epsilon": ledger.spent(delta), "delta": delta, "releases": len(ledger.mine)}
+        return {**spent, "cap": ledger.budget.describe(), "guarantee": ledger.guarantee}
+
+    def _terms(self, run: Any) -> tuple[Terms, str]:
+        known = self._store.terms(run_from(run))
+        if known is None:
+            raise RefusedError("no plan of this name was accepted; propose it first.")
+        return terms_from(known[0]), known[1]
+
+    def _refuse_unless_safe(self, terms: Terms, ledger: RunLedger) -> None:
+        if terms.relation != ledger.relation:
+            raise RefusedError(f"the plan is for relation {terms.relation!r}, the site's ledger for another.")
+        if ledger.rehearsal != (self._random_state is not None):
+            raise RefusedError("the site's noise is seeded but its ledger is not for rehearsal, or the other way.")
+        if terms.trust.share != 1:
+            raise RefusedError("this site adds all its noise itself; propose trust='sites'.")
+        if self._most is not None and not self._most.allows(terms.plan().events):
+            raise RefusedError(f"the plan would pass what one run may spend here, {self._most.describe()}.")
+
+
+def handle(site: Site, request: str) -> tuple[str, bytes]:
+    """One message to a site and its reply: JSON, and the numbers as little-endian float64. Never raises.
+
+    A refusal is a sentence about the request. Anything unexpected is named by its type alone: an error text might
+    quote a record.
+    """
+    try:
+        return _reply(site, _read(request))
+    except (RefusedError, SfumatoError) as error:
+        return canonical({"refused": str(error)}), b""
+    except Exception as error:
+        return canonical({"refused": f"unexpected {type(error).__name__} at the site."}), b""
+
+
+def _read(request: str) -> dict[str, Any]:
+    try:
+        data = json.loads(request)
+    except (ValueError, RecursionError):
+        raise RefusedError("the message is not JSON.") from None
+    if not isinstance(data, dict):
+        raise RefusedError("the message is not a JSON object.")
+    return data
+
+
+def _reply(site: Site, data: dict[str, Any]) -> tuple[str, bytes]:
+    match data:
+        case {"ask": "facts"}:
+            facts = site.facts()
+            response = {"categories": facts.response.categories, "hashed": facts.response.hashed}
+            names = None if facts.feature_names is None else list(facts.feature_names)
+            about = {"n_features": facts.n_features, "n_records": facts.n_records, "response": response}
+            return canonical({"name": site.name, **about, "feature_names": names}), b""
+        case {"ask": "accept", "terms": terms}:
+            site.accept(terms)
+            return canonical({"name": site.name, "accepted": True}), b""
+        case {"ask": "answer", "run": run, "line": line, "query": query}:
+            value = site.answer(run, line, query)
+            head = {"name": site.name, "line": line, "shape": list(value.shape)}
+            return canonical(head), np.ascontiguousarray(value, dtype="<f8").tobytes()
+        case {"ask": "close", "run": run}:
+            return canonical({"name": site.name, **site.close(run)}), b""
+    raise RefusedError("the message asks for something that sites do not do.")

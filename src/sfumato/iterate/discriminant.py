@@ -1,0 +1,81 @@
+"""Discriminant directions: class sums and second moment in a single release."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.iterate.ranks import MOST_CLASSES, Ranks
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.plan import Line
+from sfumato.solve.dimension import Choice, choose
+from sfumato.solve.discriminant import ClassMoments
+from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.whitening import Whitening
+from sfumato.typing import FloatArray, IntArray
+
+CLASS_WEIGHT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Discriminant:
+    """Coefficients on ``root z`` whose left singular vectors are the discriminant directions.
+
+    `used` are the codes of the classes found, in the order of `moments`.
+    """
+
+    coefficients: FloatArray
+    root: FloatArray
+    noise_std: float
+    eigenvalues: FloatArray
+    choice: Choice
+    moments: ClassMoments
+    mean: FloatArray
+    used: IntArray
+
+
+def plan_discriminant(share: float) -> tuple[Line, ...]:
+    """The line `discriminate` will use."""
+    return (Line("classes", "class sums and second moment", share, "2.12 r / 1.41 r"),)
+
+
+def discriminate(
+    curator: Curator, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None
+) -> Discriminant:
+    """Class means and covariance from one release, and the directions in which the means differ most."""
+    used, slice_of = _in_use(ranks)
+    query = SlicedMoments(whitening, ranks.bins, slice_of, len(used) + 1, CLASS_WEIGHT)
+    released = curator.answer(query, "classes")
+    p, h = len(whitening.mean), query.n_slices
+    sums = released.value[: h * p].reshape(h, p)
+    mean = sums.sum(axis=0) / n
+    second = upper_to_full(released.value[h * p :] / n, p)
+    shares = np.maximum(ranks.probabilities[used], 0.25 / len(used))
+    shares /= shares.sum()
+    moments = ClassMoments(
+        shares,
+        sums[:-1] / (n * shares)[:, None] - mean,
+        second - np.outer(mean, mean),
+        float(released.noise_std[0]) / (n * shares),
+        noise_edge(float(released.noise_std[h * p]) / n, p),
+    )
+    root = inverse_root(moments.covariance, moments.floor)
+    coefficients = root @ (moments.means.T * np.sqrt(shares))
+    coefficients = np.pad(coefficients, ((0, 0), (0, max(0, (n_directions or 1) - len(used)))))
+    noise_std = float(np.sqrt((shares * moments.mean_noise**2).mean()))
+    choice = choose(coefficients, noise_std, n, n_directions)
+    explained = np.clip(choice.singular_values**2 - noise_std**2 * len(used), 0.0, 1.0)[: choice.n_directions]
+    return Discriminant(coefficients, root, noise_std, explained, choice, moments, mean, used)
+
+
+def _in_use(ranks: Ranks) -> tuple[IntArray, IntArray]:
+    """Codes of the classes whose released share is positive, the likeliest 64 at most, and the slice of every code.
+
+    The records of all other codes are in a slice of their own, the last, which nobody looks at.
+    """
+    order = np.argsort(-ranks.probabilities, kind="stable")[:MOST_CLASSES]
+    used = np.sort(order[ranks.probabilities[order] > 0])
+    used = used if len(used) else np.zeros(1, dtype=np.int64)
+    slice_of = np.full(len(ranks.probabilities), len(used), dtype=np.int64)
+    slice_of[used] = np.arange(len(used))
+    return used, slice_of

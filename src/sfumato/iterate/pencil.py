@@ -1,0 +1,133 @@
+"""DP-Ini and DP-SIni (Algorithms B.4 and B.5 of Xia, Zhang and Cai): noisy kernel and covariance, then their pencil."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.errors import InputError
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.plan import Line
+from sfumato.records import Response
+from sfumato.release import Release
+from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.whitening import Whitening
+from sfumato.typing import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """Slices of the response with their released probabilities."""
+
+    bins: Bins
+    shares: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Pencil:
+    """Kernel M and covariance S in half widths, the slice means (p, H), and generalised eigenvectors, largest first.
+
+    The columns of `vectors` satisfy ``v^T S v = 1``.
+    """
+
+    kernel: FloatArray
+    covariance: FloatArray
+    means: FloatArray
+    values: FloatArray
+    vectors: FloatArray
+
+
+def plan_histogram(share: float) -> tuple[Line, ...]:
+    """The line `histogram_slices` will use; none if the response is categorical."""
+    return (Line("histogram", "histogram of the response", share, "sqrt(2) / 1"),)
+
+
+def arctan_edges(bins: int) -> FloatArray:
+    """Inner edges of equal bins of ``2/pi arctan(y)`` on (-1, 1), in the units of y."""
+    return np.asarray(np.tan(np.pi / 2.0 * (2.0 * np.arange(1, bins) / bins - 1.0)))
+
+
+def histogram_slices(curator: Curator, response: Response, bins: int, slices: int) -> Sliced:
+    """Section 3.2: slices cut where the noisy distribution of ``arctan(y)`` passes h / H; classes are slices."""
+    if response.hashed:
+        raise InputError("classes must list the categories of y for this method; give classes=[...].")
+    if response.categories is not None:
+        natural = Bins(np.empty(0), categories=response.categories)
+        counts = curator.answer(ResponseHistogram(natural), "histogram")
+        share = np.maximum(counts.value, 0.0) + 1e-9
+        return Sliced(natural, share / share.sum())
+    counts = curator.answer(ResponseHistogram(Bins(arctan_edges(bins))), "histogram")
+    return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices))
+
+
+def cut(counts: FloatArray, slices: int) -> FloatArray:
+    """Edges of slices of equal probability, linear within a bin of ``arctan(y)``, in the units of y.
+
+    >>> cut(np.array([1.0, 1.0, 1.0, 1.0]), 2)
+    array([0.])
+    """
+    mass = np.maximum(counts, 0.0) + 1e-12
+    ends = np.concatenate([[0.0], np.cumsum(mass) / mass.sum()])
+    position = np.linspace(-1.0, 1.0, len(counts) + 1)
+    at = np.interp(np.arange(1, slices) / slices, ends, position)
+    return np.asarray(np.tan(np.pi / 2.0 * np.clip(at, -1.0 + 1e-12, 1.0 - 1e-12)))
+
+
+def plan_moments(share: float) -> tuple[Line, ...]:
+    """The line `pencil` will use."""
+    return (Line("moments", "slice sums and second moment", share, "2.12 r / 1.41 r"),)
+
+
+def box(grid: Grid) -> Whitening:
+    """Records as they are, in half widths: the identity, no clipping beyond the box."""
+    p = grid.n_features
+    return Whitening(grid, np.eye(p), np.zeros(p), float(np.sqrt(p)))
+
+
+def pencil(curator: Curator, grid: Grid, sliced: Sliced, n: float) -> Pencil:
+    """Slice sums and second moment, released once; kernel and covariance follow without further cost.
+
+    The printed algorithm noises the kernel itself, whose sensitivity is 6 r^2 / n or more; the slice sums it is made
+    of have 2 r, and are released jointly with the second moment.
+    """
+    h = sliced.bins.count
+    query = SlicedMoments(box(grid), sliced.bins, np.arange(h), h)
+    return solve_pencil(curator.answer(query, "moments"), grid.n_features, sliced.shares, n)
+
+
+def solve_pencil(released: Release, p: int, shares: FloatArray, n: float) -> Pencil:
+    """Generalised eigenproblem of the released moments, repaired with the known noise."""
+    h = len(shares)
+    sums = released.value[: h * p].reshape(h, p).T / n
+    mean = sums.sum(axis=1)
+    kept = np.maximum(shares, 0.25 / h)
+    means = (sums - np.outer(mean, shares)) / kept
+    kernel = (means * kept) @ means.T
+    kernel -= np.eye(p) * (float(released.noise_std[0]) / n) ** 2 * float((1.0 / kept).sum())  # what noise alone adds
+    covariance = upper_to_full(released.value[h * p :] / n, p) - np.outer(mean, mean)
+    floor = noise_edge(float(released.noise_std[h * p]) / n, p)
+    return paired(kernel, covariance, means, floor)
+
+
+def paired(kernel: FloatArray, covariance: FloatArray, means: FloatArray, floor: float) -> Pencil:
+    """Generalised eigenvectors of a kernel and a covariance whose eigenvalues are raised to `floor`."""
+    root = inverse_root(covariance, floor)
+    repaired: FloatArray = np.linalg.inv(root @ root).astype(np.float64)
+    values, vectors = np.linalg.eigh(root @ kernel @ root)
+    return Pencil(kernel, repaired, means, values[::-1], root @ vectors[:, ::-1])
+
+
+def bic_dimension(values: FloatArray, n: float, most: int) -> int:
+    """DP-BIC (Section 3.4): the k that maximises ``n sum_{i<=k} l_i^2 / sum l^2 - n^(2/3) k (k + 1) / 2``.
+
+    The criterion leaves the penalty open between the noise and n; n^(2/3) is between.
+
+    >>> bic_dimension(np.array([0.9, 0.6, 0.02, 0.01]), 20_000, 4)
+    2
+    """
+    squares = np.maximum(values[:most], 0.0) ** 2
+    k = np.arange(1, len(squares) + 1)
+    fit = n * np.cumsum(squares) / max(float(squares.sum()), 1e-300)
+    return int(k[np.argmax(fit - n ** (2.0 / 3.0) * k * (k + 1) / 2.0)])

@@ -1,0 +1,1 @@
+"""Reproductions of published tables and figures: what was printed beside what is measured, by public names only."""

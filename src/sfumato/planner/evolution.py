@@ -1,0 +1,148 @@
+"""How the known noise travels through a private fit: its steps, with the records replaced by their law.
+
+Coordinates w are those in which x is standard normal and the first k are the index. Along the index, means are taken
+over the points of the population. Across it, a gradient has three parts, each known: what is left to correct (by
+Stein's lemma minus the current error times the mean slope of the clipped residual), the sampling error of n
+records (a normal matrix whose covariance is that of the clipped residual over n, the same records in every step),
+and the privacy noise, whose standard deviation is asked of the very query that will be released.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.iterate.descent import Schedule, State, compress, init
+from sfumato.iterate.ranks import BINS, Ranks
+from sfumato.iterate.shape import RADIUS_LEVEL
+from sfumato.planner.population import Population
+from sfumato.privacy.events import Gaussian
+from sfumato.privacy.mechanisms import gaussian_std
+from sfumato.privacy.plan import Plan
+from sfumato.solve.counts import quantile
+from sfumato.solve.spectral import directions_in_x
+from sfumato.solve.subspace import subspace_distance
+from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.histograms import Bins, NormHistogram
+from sfumato.statistics.moments import Moments
+from sfumato.statistics.whitening import Whitening
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, Relation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draw:
+    """One draw of everything random: a population with the rest of w, and the sampling error of n records."""
+
+    population: Population
+    plan: Plan
+    relation: Relation
+    n: float
+    across: FloatArray
+    sampling: FloatArray
+    rng: np.random.Generator
+
+    @property
+    def w(self) -> FloatArray:
+        """All coordinates of the points."""
+        return np.column_stack([self.population.index, self.across])
+
+    def std(self, query: BoundedSum, name: str) -> FloatArray:
+        """Noise of the plan's line, per record, as the door will add it."""
+        event = self.plan.line(name).event
+        assert isinstance(event, Gaussian)
+        return np.asarray(gaussian_std(query, self.relation, event) * query.grid / self.n)
+
+    def noise(self, query: BoundedSum, name: str) -> FloatArray:
+        """A draw of it."""
+        return np.asarray(self.std(query, name) * self.rng.standard_normal(query.shape))
+
+    def sampled(self, values: FloatArray) -> FloatArray:
+        """Sampling error across the index of the mean of w times `values` (m, q) over n records."""
+        return self.sampling.T @ values / np.sqrt(len(values) * self.n)
+
+    def distance(self, whitening: Whitening, coefficients: FloatArray) -> float:
+        """Distance between the directions of the coefficients and the true ones."""
+        spectrum = directions_in_x(coefficients, 0.0, whitening.matrix, self.population.n_directions)
+        return subspace_distance(spectrum.directions, self.population.directions)
+
+
+def draw(population: Population, plan: Plan, relation: Relation, n: float, rng: np.random.Generator) -> Draw:
+    """A fresh draw."""
+    rest = population.n_features - population.n_directions
+    normal = rng.standard_normal((2, len(population.index), rest))
+    return Draw(population, plan, relation, n, normal[0], normal[1], rng)
+
+
+def shape(d: Draw, cap: float) -> Whitening:
+    """The whitening map, from a second moment with its known noise: `rough_shape` on a population."""
+    mixing, p = d.population.mixing, d.population.n_features
+    grid = Grid(np.zeros(p), np.ones(p))
+    length = np.linalg.norm(d.w @ mixing.T, axis=1)
+    radii = NormHistogram(grid).radii
+    radius = quantile(np.bincount(np.searchsorted(radii[:-1], length), minlength=len(radii)), radii, RADIUS_LEVEL)
+    clip = np.minimum(1.0, radius / length) ** 2
+    kept = float((clip * length**2).sum() / (length**2).sum())
+    # The points' own second moment is known to be the identity: a control variate for the clipped one.
+    second = (d.w.T * (clip - kept)) @ d.w / len(d.w) + kept * np.eye(p)
+    query = Moments(grid, radius)
+    noisy = mixing @ second @ mixing.T + upper_to_full(d.noise(query, "shape")[p:], p)
+    floor = noise_edge(float(d.std(query, "shape")[p]), p)
+    return Whitening(grid, inverse_root(noisy, floor) * np.sqrt(kept), np.zeros(p), cap * float(np.sqrt(p)))
+
+
+def descent_loss(d: Draw, schedule: Schedule) -> float:
+    """Distance after the steps of the descent."""
+    whitening = shape(d, 3.0)
+    ranks = Ranks(Bins(np.arange(1, BINS) / BINS), np.full(BINS, 1.0 / BINS), d.n)
+    k = d.population.n_directions
+    state = init(whitening, ranks, k, schedule)
+    for t in range(1, len(schedule.shares) + 1):
+        state = compress(_step(d, whitening, ranks, state, t, schedule), k, schedule)
+    return d.distance(whitening, state.coefficients[:-1])
+
+
+def _step(d: Draw, whitening: Whitening, ranks: Ranks, state: State, t: int, schedule: Schedule) -> State:
+    to_z = whitening.matrix @ d.population.mixing
+    z = d.w @ to_z.T
+    place = np.searchsorted(ranks.bins.edges, d.population.ranks, side="right")
+    e = state.table[place] - z @ state.coefficients[:-1] - state.coefficients[-1]
+    size, length = np.sqrt((z**2).sum(axis=1) + 1.0), np.linalg.norm(e, axis=1)
+    residual = Residual(whitening, ranks.bins, state.table, state.coefficients, state.scale)
+    scale = state.scale
+    if t > 1:
+        sizes = ResidualHistogram(residual).sizes
+        found = np.searchsorted(sizes[:-1], size * length / np.sqrt(z.shape[1] + 1.0))
+        scale = quantile(np.bincount(found, minlength=len(sizes)), sizes, schedule.level)
+        residual = Residual(whitening, ranks.bins, state.table, state.coefficients, scale)
+    query = ResidualProduct(residual, scale)
+    factor = np.minimum(1.0, scale * np.sqrt(z.shape[1] + 1.0) / np.maximum(size * length, 1e-300))
+    clipped = e * factor[:, None]
+    gradient = np.vstack([to_z @ _mean_product(d, to_z, state, e, factor), clipped.mean(axis=0)])
+    coefficients = state.coefficients + schedule.steps[t - 1] * (gradient + d.noise(query, f"step {t}"))
+    return State(state.table, coefficients, 0.0, scale)
+
+
+def _mean_product(d: Draw, to_z: FloatArray, state: State, e: FloatArray, factor: FloatArray) -> FloatArray:
+    """Mean of w times the clipped residual over n records: along the index, then across it."""
+    clipped = e * factor[:, None]
+    along = d.population.index.T @ clipped / len(e)
+    unit = e / np.maximum(np.linalg.norm(e, axis=1, keepdims=True), 1e-300)
+    cut = np.where(factor < 1.0, factor, 0.0)
+    # A clipped residual moves only across itself: slope factor (I - u u^T); otherwise freely.
+    slope = factor.mean() * np.eye(e.shape[1]) - (unit.T * cut) @ unit / len(e)
+    error = (to_z.T @ state.coefficients[:-1])[d.population.n_directions :]
+    return np.vstack([along, d.sampled(clipped) - error @ slope])
+
+
+def plain_loss(d: Draw, slices: int = 20) -> float:
+    """Distance of ordinary SIR without any privacy: least squares of the slice indicators, sampling error alone."""
+    place = np.minimum((d.population.ranks * slices).astype(int), slices - 1)
+    share = np.bincount(place, minlength=slices) / len(place)
+    f = (np.eye(slices)[place] - share) / np.sqrt(np.maximum(share, 1e-12))
+    index = d.population.index
+    along = np.linalg.lstsq(index, f, rcond=None)[0]
+    u, *_ = np.linalg.svd(np.vstack([along, d.sampled(f - index @ along)]), full_matrices=False)
+    found = np.linalg.solve(d.population.mixing.T, u[:, : d.population.n_directions])
+    return subspace_distance(found.T, d.population.directions)

@@ -1,0 +1,145 @@
+"""Forecasts: the loss to expect of a plan, and how many records a wanted loss needs."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from sfumato.errors import InputError
+from sfumato.iterate.descent import Schedule
+from sfumato.local.slices import best_number_of_slices, kept_signal
+from sfumato.planner.evolution import Draw, descent_loss, draw, plain_loss
+from sfumato.planner.oneshot import one_shot_loss
+from sfumato.planner.population import Population
+from sfumato.privacy.plan import Plan
+from sfumato.typing import FloatArray, Relation
+
+Method = Literal["descent", "one-shot"]
+DRAWS = 6
+MOST_RECORDS = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Expected `subspace_distance` to the true directions.
+
+    Attributes
+    ----------
+    loss : float
+        Of the private fit.
+    plain : float
+        Of ordinary SIR (20 slices) on the same number of records: what privacy is measured against.
+    useless : float
+        Of directions drawn at random: a loss near it means that nothing was found.
+    """
+
+    loss: float
+    plain: float
+    useless: float
+
+    @property
+    def ratio(self) -> float:
+        """What privacy costs, as a factor."""
+        return self.loss / self.plain
+
+
+def method_of(plan: Plan) -> Method | None:
+    """The method whose releases these are; None if the planner has no theory for it."""
+    names = {line.name for line in plan.lines}
+    if not {"shape", "radius", "ranks"} <= names:
+        return None
+    return "descent" if "step 1" in names else "one-shot" if "slices" in names else None
+
+
+def forecast(
+    plan: Plan,
+    n: float,
+    population: Population,
+    *,
+    relation: Relation = "replace",
+    schedule: Schedule | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Forecast:
+    """The loss to expect of a calibrated plan on n records of a population.
+
+    Every random thing whose law is known (privacy noise, sampling error) is drawn `draws` times and carried through
+    the steps of the fit; no record is simulated and the time does not depend on n.
+
+    Examples
+    --------
+    >>> from sfumato import Bounds, PrivateSIR
+    >>> plan = PrivateSIR(epsilon=1.0, bounds=Bounds(-1, 1)).explain(20_000, 10).plan
+    >>> seen = forecast(plan, 20_000, Population.typical(10, signal=0.8))
+    >>> bool(0.01 < seen.plain < seen.loss < 0.1)
+    True
+    """
+    method = method_of(plan)
+    if method is None:
+        raise InputError("plan: there is no forecast for this method; it exists for 'descent' and 'one-shot'.")
+    used = Schedule() if schedule is None else schedule
+    solve: Callable[[Draw], float] = one_shot_loss if method == "one-shot" else lambda d: descent_loss(d, used)
+    losses = np.empty((draws, 2))
+    with threadpool_limits(limits=1, user_api="blas"):
+        for i, rng in enumerate(np.random.default_rng(seed).spawn(draws)):
+            d = draw(population, plan, relation, float(n), rng)
+            losses[i] = solve(d), plain_loss(d)
+    loss, plain = losses.mean(axis=0)
+    return Forecast(float(loss), float(plain), useless(population.n_features, population.n_directions))
+
+
+def useless(p: int, k: int) -> float:
+    """Root mean square distance of a random k-dimensional subspace: ``sqrt(2 k (1 - k / p))``.
+
+    >>> round(useless(10, 1), 3)
+    1.342
+    """
+    return math.sqrt(2.0 * k * (1.0 - k / p))
+
+
+def records_needed(target: float, loss_of: Callable[[float], float], start: float = 10_000.0) -> float:
+    """Records at which a decreasing loss meets the target, within 2 %; inf beyond 10^12.
+
+    Losses fall as 1 / sqrt(n) where records are short and as 1 / n where privacy noise rules, so steps of secants on
+    logarithms (between those slopes) arrive quickly.
+
+    >>> round(records_needed(0.01, lambda n: 1.0 / n**0.5), -2)
+    10000.0
+    """
+    if not target > 0:
+        raise InputError(f"target must be a positive distance, got {target!r}; 0.1 is a good direction.")
+    n, slope, before = start, 0.75, None
+    for _ in range(12):
+        gap = math.log(max(loss_of(n), 1e-300) / target)
+        if abs(gap) < 0.01:
+            break
+        if before is not None and before[0] != math.log(n):
+            seen = (before[1] - gap) / (math.log(n) - before[0])
+            slope = min(max(seen, 0.3), 1.5)
+        before = (math.log(n), gap)
+        n = math.exp(min(max(math.log(n) + gap / slope, math.log(2.0)), math.log(2 * MOST_RECORDS)))
+        if n > MOST_RECORDS:
+            return math.inf
+    return n
+
+
+def label_forecast(n: float, p: int, epsilon: float, signal: float = 0.5, k: int = 1) -> float:
+    """Expected distance of `LabelPrivateSIR` before it refines, on independent features: first order.
+
+    Randomised response leaves SIR the eigenvalue ``lambda = kept_signal * signal``; across the index each slice mean
+    has variance (1 - lambda) / n, so the distance is ``sqrt(2 k (p - k) (1 - lambda) / (n lambda))``.
+
+    >>> round(label_forecast(20_000, 15, 1.0, signal=0.95), 3)
+    0.097
+    """
+    eigenvalue = kept_signal(epsilon, best_number_of_slices(epsilon, k + 1)) * signal
+    first_order = math.sqrt(2.0 * k * max(p - k, 0) * (1.0 - eigenvalue) / (n * eigenvalue))
+    return min(first_order, useless(p, k)) if p > k else 0.0
+
+
+def curve(plan: Plan, ns: FloatArray, population: Population, relation: Relation = "replace") -> list[Forecast]:
+    """Forecasts along n, for a plot."""
+    return [forecast(plan, float(n), population, relation=relation, draws=3) for n in ns]

@@ -1,0 +1,136 @@
+"""A coordinator among sites that are slow, gone, broken or hostile."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sfumato import InputError, PrivateSIR
+from sfumato.federated import SitesLostError, simulate
+from sfumato.federated.coordinator import fit_remote
+from sfumato.privacy.ledger_file import FileLedger
+
+SITES = ("h0", "h1", "h2")
+
+
+def spending(consortium):
+    return {name: FileLedger(consortium.ledger(name)).spent() for name in SITES}
+
+
+def on_line(line, fault):
+    """A fault that strikes on one line alone."""
+
+    def strike(request, answer):
+        return fault(answer) if json.loads(request).get("line") == line else answer()
+
+    return strike
+
+
+def altered(change):
+    def fault(answer):
+        head, values = answer()
+        return head, change(np.frombuffer(values, dtype="<f8").copy()).astype("<f8").tobytes()
+
+    return fault
+
+
+def _set(values, value):
+    values[0] = value
+    return values
+
+
+@pytest.mark.parametrize("method", ["descent", "one-shot"])
+def test_over_the_wire_and_in_simulation_the_same_seed_gives_the_same_fit(consortium, estimator, method):
+    estimator.set_params(method=method)
+    remote = fit_remote(estimator, consortium, SITES)
+    here = simulate(PrivateSIR(**estimator.get_params() | {"random_state": consortium.seed}), consortium.parts)
+    np.testing.assert_array_equal(remote.directions_, here.directions_)
+    assert all(told["epsilon"] == pytest.approx(1.0, rel=1e-6) for told in remote.spending_.values())
+    assert remote.ledger_.spent() == pytest.approx(1.0, rel=1e-6)
+    assert not remote.left_out_
+
+
+def test_a_coordinator_that_was_killed_goes_on_with_its_run_at_no_further_cost(consortium, estimator):
+    def die(answer):
+        raise KeyboardInterrupt
+
+    consortium.faults["h1"] = on_line("step 2", die)
+    with pytest.raises(KeyboardInterrupt):
+        fit_remote(estimator, consortium, SITES, run="12" * 8)
+    consortium.faults.clear()
+    resumed = fit_remote(estimator, consortium, SITES, run="12" * 8)
+    whole = simulate(PrivateSIR(**estimator.get_params() | {"random_state": consortium.seed}), consortium.parts)
+    np.testing.assert_array_equal(resumed.directions_, whole.directions_)
+    assert all(spent == pytest.approx(1.0, rel=1e-6) for spent in spending(consortium).values())
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (altered(lambda values: _set(values, np.nan)), "not finite"),
+        (altered(lambda values: _set(values, np.inf)), "not finite"),
+        (altered(lambda values: _set(values, 1e9)), "larger than its records can add up to"),
+        (altered(lambda values: values[:-1]), "wrong length"),
+        (altered(lambda values: np.append(values, 0.0)), "wrong length"),
+        (lambda answer: (answer()[0].replace('"shape"', '"form"'), answer()[1]), "wrong shape"),
+        (lambda answer: ("not json", b""), "unreadable"),
+        (lambda answer: ("[1]", b""), "unreadable"),
+        (lambda answer: ('{"refused":"I am closed."}', b""), "I am closed"),
+    ],
+)
+def test_a_bad_upload_is_left_out_and_named_and_the_others_finish(consortium, estimator, fault, reason):
+    consortium.faults["h2"] = on_line("shape", fault)
+    fitted = fit_remote(estimator, consortium, SITES, minimum=2)
+    assert list(fitted.left_out_) == ["h2"]
+    assert fitted.left_out_["h2"].startswith("shape:") and reason in fitted.left_out_["h2"]
+    asked = [json.loads(request).get("line") for name, request in consortium.sent if name == "h2"]
+    assert asked.count("shape") == 1 and "step 1" not in asked
+    assert np.isfinite(fitted.directions_).all()
+
+
+def test_a_slow_site_is_missed_in_one_round_and_heard_in_the_next(consortium, estimator):
+    consortium.faults["h1"] = on_line("step 1", lambda answer: answer() and None)
+    fitted = fit_remote(estimator, consortium, SITES, minimum=2)
+    assert not fitted.left_out_
+    heard = [transfer.line for transfer in fitted.transfers_ if transfer.site == "h1"]
+    assert "step 1" not in heard and "step 3" in heard
+    # it did compute, and it was charged
+    assert spending(consortium)["h1"] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_dead_site_ends_the_run_in_one_sentence_if_all_are_needed(consortium, estimator):
+    consortium.faults["h1"] = on_line("radius", lambda answer: None)
+    with pytest.raises(SitesLostError, match="only 2 of 3 sites answered 'radius', 3 are needed"):
+        fit_remote(estimator, consortium, SITES)
+    assert all(0.0 < spent < 1.0 for spent in spending(consortium).values())  # the rest was given back
+
+
+def test_a_site_that_refuses_the_plan_does_not_take_part(consortium, estimator):
+    for _ in range(4):
+        fit_remote(estimator.set_params(epsilon=0.9), consortium, ("h0",))
+        if FileLedger(consortium.ledger("h0")).spent() > 1.2:
+            break
+    fitted = fit_remote(estimator.set_params(epsilon=1.9), consortium, SITES, minimum=2)
+    assert "would pass the cap" in fitted.left_out_["h0"]
+    assert list(fitted.sites_) == ["h1", "h2"]
+
+
+def test_facts_that_cannot_be_are_refused(consortium, estimator):
+    consortium.faults["h0"] = lambda request, answer: (
+        (answer()[0].replace('"n_records":2000', '"n_records":-5'), b"") if "facts" in request else answer()
+    )
+    fitted = fit_remote(estimator, consortium, SITES, minimum=2)
+    assert "not a count" in fitted.left_out_["h0"]
+
+
+def test_a_coordinator_cannot_seed_the_noise(consortium, estimator):
+    with pytest.raises(InputError, match="belong to the sites"):
+        fit_remote(estimator.set_params(random_state=1), consortium, SITES)
+
+
+def test_the_one_shot_round_stays_within_its_promised_bytes(consortium, estimator):
+    fitted = fit_remote(estimator.set_params(method="one-shot"), consortium, SITES)
+    p, slices = 10, 10
+    promised = 8 * (p * (p + 1) // 2 + p * (slices + 1) + slices)
+    uploads = [transfer.received for transfer in fitted.transfers_ if transfer.line == "slices"]
+    assert len(uploads) == 3 and max(uploads) <= 1.05 * promised

@@ -1,0 +1,154 @@
+"""A site that trusts nobody: plans, caps, replays and bad questions."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sfumato.federated.site import handle
+from sfumato.federated.wire import canonical, encode
+from sfumato.privacy.ledger_file import FileLedger
+from sfumato.statistics.histograms import Bins, OctaveHistograms, ResponseHistogram, octave_edges
+
+RUN = "ab" * 8
+TERMS = {
+    "run": RUN,
+    "relation": "replace",
+    "budget": {"epsilon": 1.0, "delta": 1e-5, "rho": None},
+    "trust": {"kind": "sites", "sites": 3, "honest": 1},
+    "shares": [["response magnitude", 0.5], ["magnitude", 0.5]],
+}
+QUESTION = encode(ResponseHistogram(Bins(octave_edges())))
+
+
+def ask(consortium, **request):
+    head, values = handle(consortium.site("h0"), canonical(request))
+    return json.loads(head), values
+
+
+def accept(consortium, **changes):
+    return ask(consortium, ask="accept", terms=TERMS | changes)[0]
+
+
+def answer(consortium, line="response magnitude", query=QUESTION, run=RUN):
+    return ask(consortium, ask="answer", run=run, line=line, query=query)
+
+
+def spent(consortium):
+    ledger = FileLedger(consortium.ledger("h0"))
+    return ledger.spent(), len(ledger)
+
+
+def test_a_replayed_question_gets_the_stored_answer_at_no_cost(consortium):
+    accept(consortium)
+    _, first = answer(consortium)
+    before = spent(consortium)
+    consortium.seed = None  # even fresh noise would show: the answer is not drawn again
+    assert answer(consortium)[1] == first
+    assert spent(consortium) == before
+
+
+def test_a_plan_proposed_twice_is_charged_once_and_another_under_its_name_is_refused(consortium):
+    assert accept(consortium)["accepted"] and accept(consortium)["accepted"]
+    assert spent(consortium)[0] == pytest.approx(1.0, rel=1e-6)
+    assert "taken by another plan" in accept(consortium, shares=[["magnitude", 1.0]])["refused"]
+
+
+def test_another_question_for_an_answered_line_is_refused(consortium):
+    accept(consortium)
+    answer(consortium)
+    other = encode(ResponseHistogram(Bins(np.array([0.0]))))
+    assert "already answered, for another question" in answer(consortium, query=other)[0]["refused"]
+    assert spent(consortium)[1] == 1
+
+
+def test_noise_follows_from_the_sites_own_copy_of_the_plan(consortium):
+    accept(consortium)
+    head, _ = ask(consortium, ask="answer", run=RUN, line="magnitude", query=encode(OctaveHistograms(10)), noise=0.0)
+    entry = FileLedger(consortium.ledger("h0")).entries[0]
+    assert head["line"] == "magnitude"
+    assert entry.noise_std == pytest.approx(np.sqrt(20.0) / entry.event.mu)
+    assert entry.purpose == "order of magnitude of each feature"
+
+
+def test_a_plan_beyond_the_cap_is_refused_and_costs_nothing(consortium):
+    reply = accept(consortium, budget={"epsilon": 5.0, "delta": 1e-5, "rho": None})
+    assert "would pass the cap" in reply["refused"]
+    assert spent(consortium) == (0.0, 0)
+
+
+def test_three_runs_do_not_fit_under_a_cap_for_two(consortium):
+    replies = [accept(consortium, run=f"{i:08x}") for i in range(6)]
+    assert "accepted" in replies[0] and "refused" in replies[-1]
+    assert spent(consortium)[0] <= 2.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"shares": [["passwords", 1.0]]}, "a line that sites do not answer"),
+        ({"shares": [["ranks", 1.0], ["ranks", 1.0]]}, "a line twice"),
+        ({"shares": [["ranks", -1.0]]}, "must have a share"),
+        ({"shares": []}, "no lines"),
+        ({"relation": "add-remove"}, "the site's ledger for another"),
+        ({"relation": "none"}, "relation must be"),
+        ({"budget": {"epsilon": -1.0, "delta": 1e-5, "rho": None}}, "epsilon must be"),
+        ({"budget": {"epsilon": 1.0}}, "budget does not have the known fields"),
+        ({"trust": {"kind": "secure-aggregation", "sites": 10**6, "honest": 10**6}}, "adds all its noise itself"),
+        ({"run": "../../etc"}, "hexadecimal"),
+        ({"noise": 0}, "known fields"),
+    ],
+)
+def test_a_plan_that_is_not_known_and_safe_is_refused(consortium, changes, sentence):
+    assert sentence in accept(consortium, **changes)["refused"]
+    assert spent(consortium) == (0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        ({"ask": "records"}, "something that sites do not do"),
+        ({"ask": "answer", "run": RUN, "line": "shape", "query": QUESTION}, "no such line"),
+        ({"ask": "answer", "run": RUN, "line": ["x"], "query": QUESTION}, "no such line"),
+        ({"ask": "answer", "run": RUN, "line": "magnitude", "query": QUESTION}, "does not ask this kind"),
+        ({"ask": "answer", "run": "cd" * 8, "line": "magnitude", "query": QUESTION}, "propose it first"),
+        ({"ask": "answer", "run": RUN, "line": "magnitude", "query": {"kind": "eval"}}, "kind that sites do not answer"),
+        ({"ask": "answer", "run": RUN, "line": "magnitude", "query": encode(OctaveHistograms(11))}, "another number"),
+    ],
+)
+def test_a_message_that_is_not_known_and_safe_is_refused_before_any_charge(consortium, request_, sentence):
+    accept(consortium)
+    assert sentence in ask(consortium, **request_)[0]["refused"]
+    assert spent(consortium)[1] == 0
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"ask":NaN}', "[" * 100_000])
+def test_no_message_makes_a_site_raise(consortium, text):
+    assert "refused" in json.loads(handle(consortium.site("h0"), text)[0])
+
+
+def test_a_site_killed_after_the_charge_never_draws_that_noise_again(consortium, monkeypatch):
+    from sfumato.federated.store import Store
+
+    accept(consortium)
+    monkeypatch.setattr(Store, "keep", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        answer(consortium)
+    monkeypatch.undo()
+    assert "interrupted after it was charged" in answer(consortium)[0]["refused"]
+    assert spent(consortium)[1] == 1
+
+
+def test_closing_a_run_gives_back_what_it_did_not_use_and_ends_it(consortium):
+    accept(consortium)
+    answer(consortium)
+    told, _ = ask(consortium, ask="close", run=RUN)
+    assert 0.0 < told["epsilon"] < 1.0
+    late = answer(consortium, "magnitude", encode(OctaveHistograms(10)))[0]
+    assert "run was closed" in late["refused"]
+
+
+def test_a_seeded_site_refuses_to_write_a_real_ledger(tmp_path, consortium):
+    real = type(consortium)(tmp_path / "real", consortium.parts, seed=None)
+    real.seed = 3
+    assert "not for rehearsal" in accept(real)["refused"]

@@ -1,0 +1,135 @@
+"""Questions as plain JSON, and what a site refuses to be asked."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sfumato.bounds import Bounds
+from sfumato.federated.checks import check
+from sfumato.federated.task import Facts
+from sfumato.federated.terms import KNOWN, kind_of
+from sfumato.federated.wire import Decoder, RefusedError, canonical, encode
+from sfumato.privacy.mechanisms import gaussian_std
+from sfumato.privacy.events import Gaussian
+from sfumato.records import Records, Response
+from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.moments import Moments
+from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.whitening import Whitening
+
+P = 3
+FACTS = Facts(P, 50, Response())
+GRID = Bounds(-2.0, 3.0).grid(P)
+WHITENING = Whitening(GRID, np.diag([1.0, 2.0, 0.3]) + 0.1, np.array([0.1, 0.0, -0.2]), 3.0)
+BINS = Bins(np.array([-1.0, 0.1, 0.7]))
+RESIDUAL = Residual(WHITENING, BINS, np.arange(8.0).reshape(4, 2) / 7, np.ones((P + 1, 2)) / 3, 1.3)
+GROUPS = np.array([0, 0, 1, 1])
+QUERIES = [
+    ResponseHistogram(BINS),
+    NormHistogram(GRID),
+    OctaveHistograms(P),
+    LinearHistograms(np.full(P, -1.0), np.full(P, 1.0 / 3.0), 5),
+    Moments(GRID, 0.7),
+    ResidualHistogram(RESIDUAL),
+    ResidualProduct(RESIDUAL, 1.1),
+    SlicedMoments(WHITENING, BINS, GROUPS, 2),
+    ProjectionHistogram(WHITENING, np.array([1.0, -1.0, 0.5]), BINS, GROUPS, 2, 6),
+]
+RECORDS = Records(np.random.default_rng(0).normal(size=(50, P)), np.random.default_rng(1).normal(size=50))
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)
+def test_a_question_read_back_gives_the_same_sum_and_the_same_noise(query):
+    back = Decoder().query(json.loads(canonical(encode(query))))
+    check(back, FACTS)
+    np.testing.assert_array_equal(back.of(RECORDS), query.of(RECORDS))
+    event = Gaussian(0.5)
+    np.testing.assert_array_equal(gaussian_std(back, "replace", event), gaussian_std(query, "replace", event))
+
+
+def test_every_line_of_every_plan_has_a_kind_of_question():
+    assert {kind_of(line) for line in KNOWN} == {type(query) for query in QUERIES}
+
+
+def test_equal_parts_become_one_object_so_that_records_are_whitened_once():
+    decoder = Decoder()
+    first, second = (decoder.query(encode(query)) for query in (ResidualHistogram(RESIDUAL), QUERIES[7]))
+    assert first.residual.whitening is second.whitening
+
+
+def _wrong(query, field, value):
+    data = encode(query)
+    holder = data
+    *path, last = field.split(".")
+    for name in path:
+        holder = holder[name]
+    holder[last] = value
+    return data
+
+
+def _floats(*shape):
+    array = np.zeros(shape)
+    return encode(LinearHistograms(array, array, 1))["lower"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {"kind": "os.system"},
+        {"kind": ["OctaveHistograms"]},
+        encode(OctaveHistograms(P)) | {"more": 1},
+        {"kind": "OctaveHistograms"},
+        {"kind": "OctaveHistograms", "n_features": True},
+        {"kind": "OctaveHistograms", "n_features": -3},
+        {"kind": "OctaveHistograms", "n_features": 10**12},
+        encode(GRID),
+        _wrong(QUERIES[4], "radius", float("nan")),
+        _wrong(QUERIES[4], "radius", "1"),
+        _wrong(QUERIES[4], "source", encode(BINS)),
+        _wrong(QUERIES[0], "bins.edges.shape", [4]),
+        _wrong(QUERIES[0], "bins.edges.shape", [-3]),
+        _wrong(QUERIES[0], "bins.edges.data", "no base64!"),
+        _wrong(QUERIES[0], "bins.edges.data", "////////f38AAAAAAADwfwAAAAAAAPB/"),
+        _wrong(QUERIES[0], "bins.edges.type", "object"),
+    ],
+)
+def test_what_is_not_a_known_question_is_refused(data):
+    with pytest.raises(RefusedError):
+        Decoder().query(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        encode(OctaveHistograms(P + 1)),
+        encode(ResponseHistogram(Bins(np.array([1.0, 1.0])))),
+        encode(ResponseHistogram(Bins(np.empty(0), 7))),
+        encode(LinearHistograms(np.zeros(P), np.zeros(P), 4)),
+        encode(LinearHistograms(np.full(P, -1e300), np.full(P, 1e300), 4)),
+        _wrong(QUERIES[4], "radius", 0.0),
+        _wrong(QUERIES[4], "radius", -1.0),
+        _wrong(QUERIES[4], "centre_weight", 0.0),
+        _wrong(QUERIES[4], "source.half_width", _floats(P)),
+        _wrong(QUERIES[5], "residual.whitening.matrix", _floats(P, P)),
+        _wrong(QUERIES[5], "residual.whitening.cap", 1e9),
+        _wrong(QUERIES[5], "residual.whitening.cap", 0.0),
+        _wrong(QUERIES[5], "residual.scale", 0.0),
+        _wrong(QUERIES[6], "size", 1e-9),
+        _wrong(QUERIES[6], "size", -1.0),
+        _wrong(QUERIES[6], "residual.table", _floats(3, 2)),
+        _wrong(QUERIES[6], "residual.coefficients", _floats(P, 2)),
+        encode(SlicedMoments(WHITENING, BINS, np.array([0, 1, 2, 5]), 2)),
+        encode(SlicedMoments(WHITENING, BINS, np.array([0, 1, -1, 0]), 2)),
+        encode(SlicedMoments(WHITENING, BINS, np.array([0, 1]), 2)),
+        _wrong(QUERIES[8], "direction", _floats(P)),
+        _wrong(QUERIES[8], "columns", 10_000),
+    ],
+)
+def test_parameters_a_bound_was_not_proved_for_are_refused(data):
+    with pytest.raises(RefusedError):
+        check(Decoder().query(data), FACTS)
