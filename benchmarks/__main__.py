@@ -5,13 +5,15 @@
 
 import argparse
 
-from benchmarks import accuracy, dimension, gep, location, real, speed
+from benchmarks import accuracy, dimension, gep, label, location, planner, real, speed
 
 STUDIES = {
     "accuracy": accuracy.main,
     "dimension": dimension.main,
     "gep": gep.main,
+    "label": label.main,
     "location": location.main,
+    "planner": planner.main,
     "real": real.main,
     "speed": speed.main,
 }

@@ -111,8 +111,8 @@ def table(epsilon: float, results: dict[tuple[str, int, int], np.ndarray], comma
         f"sfumato is below the better printed column in {wins} of {len(rows)} cells. p = 10, H = 6, replace-one, "
         "delta = 10 / ceil(n / 6)^1.1, everything each site releases included, k given, bounds (-6, 6). Model III is "
         "read with b2 in the denominator (as printed it has one index); its printed distances are at or below those of "
-        "SIR without any noise on our draws, so the paper cannot have drawn it like this. FSIR as printed: truncation 3 "
-        "(not stated in the paper); neither column has the guarantee it claims.",
+        "SIR without any noise on our draws, so the paper cannot have drawn it like this. FSIR as printed: truncation "
+        "3 (not stated in the paper); neither column has the guarantee it claims.",
         ("model", "n", "K", "runs", "printed IID", "printed MVG", COLUMNS[0], "lower", *COLUMNS[1:]),
         rows,
     )

@@ -174,7 +174,7 @@ def page(result, command, seconds):
             rows[0].replace("| kills |", "| before the noise (sfumato) |"),
             rows[1].replace("| control |", "| after the noise (control, must be caught) |"),
             "",
-            f"{races['processes']} processes, {races['rounds']} rounds, for the last 10 % of a cap (room for 2 of them): "
+            f"{races['processes']} processes, {races['rounds']} rounds, for the last 10 % of a cap (room for 2): "
             f"{races['over_the_cap']} rounds over the cap, largest rho {races['largest_rho']:.9f} of 1, "
             f"admitted per round {dict(Counter(races['admitted']))}.",
             "",

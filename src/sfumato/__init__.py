@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from sfumato.errors import InputError as InputError
     from sfumato.errors import PrivacyWarning as PrivacyWarning
     from sfumato.errors import SfumatoError as SfumatoError
-    from sfumato.estimators.label import LabelPrivateSIR as LabelPrivateSIR
-    from sfumato.estimators.local_sir import LocalSIR as LocalSIR
     from sfumato.estimators.cca import PrivateCCA as PrivateCCA
+    from sfumato.estimators.label import LabelPrivateSIR as LabelPrivateSIR
     from sfumato.estimators.lda import PrivateLDA as PrivateLDA
+    from sfumato.estimators.local_sir import LocalSIR as LocalSIR
     from sfumato.estimators.pca import PrivatePCA as PrivatePCA
     from sfumato.estimators.reference import DR as DR
     from sfumato.estimators.reference import SAVE as SAVE

@@ -138,9 +138,7 @@ def _local(rate: float, epsilon: float, name: str) -> Limit:
     return Limit(0.0, min(1.0, rate), epsilon <= LOCAL_EPSILON, source, "local epsilon at most 23/35, x uniform on +-1")
 
 
-def _eigenvector(
-    n: float, p: float, epsilon: float | None, rho: float | None, s: float | None, name: str
-) -> Limit:
+def _eigenvector(n: float, p: float, epsilon: float | None, rho: float | None, s: float | None, name: str) -> Limit:
     if (epsilon is None) == (rho is None):
         raise InputError("one of epsilon and rho must be given; for instance rho=0.5.")
     _positive(n=n, p=p, **({"epsilon": epsilon} if epsilon is not None else {"rho": rho or 0.0}))

@@ -8,7 +8,14 @@ import pytest
 
 from sfumato import Budget
 from sfumato.audit import audit, couple, gaussian_check
-from sfumato.audit.cases import queries, release_of, worst_pair
+from sfumato.audit.cases import (
+    queries,
+    release_of,
+    selection_of,
+    selections,
+    worst_pair,
+    worst_selection_pair,
+)
 from sfumato.audit.fits import likelihood, published, realised, sir_task, witnessed, worst_fit_pair
 from sfumato.audit.one_run import one_run, one_run_epsilon, sir_canaries
 from sfumato.audit.table import audit_table, markdown
@@ -59,6 +66,15 @@ def test_the_table_shows_claims_that_hold():
     results = audit_table([Budget.approximate(3.0, 1e-6)], runs=100)
     assert len(results) == 2 * len(QUERIES) and all(result.passed for result in results)
     assert markdown(results).count("holds") == len(results)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", selections())
+def test_a_selection_tells_no_more_than_its_epsilon(name, relation):
+    pair = worst_selection_pair(QUERIES[name], relation)
+    assert audit(selection_of(QUERIES[name], relation, 2.0), pair.d, pair.d_prime, (2.0, 0.0), runs=400).passed
+    lavish = selection_of(QUERIES[name], relation, 60.0)
+    assert not audit(lavish, pair.d, pair.d_prime, (0.5, 0.0), runs=400).passed
 
 
 @pytest.mark.parametrize("method", ["descent", "one-shot"])

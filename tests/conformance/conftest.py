@@ -11,7 +11,7 @@ import pytest
 from sfumato.audit.tracing import SignedSum
 from sfumato.bounds import Bounds
 from sfumato.records import Records
-from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.columns import OfColumn, OnColumns
 from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import (
@@ -28,6 +28,7 @@ from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.validation import CandidateSums
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
 
@@ -97,6 +98,11 @@ def signs(p, bins, centre=0.5):
     return SignScores(np.full(p, centre), bins, table)
 
 
+def candidates(p, bins):
+    some = np.random.default_rng(p).normal(size=(p, 2))
+    return CandidateSums(grid(p), bins, (some, 2.0 * some, some[:, :1]), 0.2)
+
+
 @cache
 def built(build, p):
     return build(p)
@@ -164,6 +170,8 @@ CASES = [
     Case("sign scores", lambda p: signs(p, numbers())),
     Case("sign scores about zero, of classes", lambda p: signs(p, codes(), 0.0), has_codes=True),
     Case("some columns", lambda p: OnColumns(signs((p + 1) // 2, numbers()), np.arange(0, p, 2))),
+    Case("quantile of a column", lambda p: OfColumn(QuantileScores(numbers(), 1, 10), np.array([p - 1]))),
+    Case("candidates", lambda p: candidates(p, numbers())),
     Case("quantile", lambda p: QuantileScores(numbers(), 3, 8)),
     Case("picture", lambda p: picture(p, numbers())),
     Case("picture of classes", lambda p: picture(p, codes()), has_codes=True),

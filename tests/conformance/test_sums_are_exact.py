@@ -108,6 +108,14 @@ def test_the_largest_chunk_of_the_heaviest_record_sums_exactly(case, p):
         assert np.array_equal(query.of(copies), most * single)
 
 
+@pytest.mark.parametrize("p", [1, 3, 17, 200])
+def test_records_are_whitened_by_integers(p):
+    """A float matrix would round differently in chunks of different shapes; so rarely that no search would see it."""
+    matrix = np.random.default_rng(p).normal(size=(p, p)) * np.pi
+    integers = Whitening(Bounds(-1.0, 1.0).grid(p), matrix, np.zeros(p), 3.0).integer_matrix
+    assert np.array_equal(integers, np.rint(integers)) and np.abs(integers).max() > 2**16
+
+
 def test_whitened_products_stay_below_two_to_the_53_for_every_width():
     for p in range(1, 2001):
         grid = Bounds(-1.0, 1.0).grid(p)

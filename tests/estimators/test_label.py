@@ -47,7 +47,9 @@ def test_the_analyst_gives_the_same_directions_from_the_answers_alone():
 def test_the_guarantee_says_what_is_protected_and_what_is_not():
     sample = xia("M1", n=500, p=3, random_state=0)
     ledger = LabelPrivateSIR(1.0, edges=[0.0]).fit(sample.x, sample.y).ledger_
-    assert "label" in ledger.guarantee and "x are public" in ledger.guarantee and "epsilon = 1 (pure)" in ledger.guarantee
+    assert (
+        "label" in ledger.guarantee and "x are public" in ledger.guarantee and "epsilon = 1 (pure)" in ledger.guarantee
+    )
     number = LabelPrivateIHT(0.5, 1e-6, (-9, 9), mechanism="gaussian").fit(sample.x, sample.y).ledger_
     assert number.total() == pytest.approx(0.5, rel=1e-9) and "delta = 1e-06" in number.guarantee
 

@@ -60,9 +60,7 @@ def test_the_mean_distance_meets_the_bar_of_the_first_row_of_table_2():
 
 
 def test_under_add_remove_the_number_of_records_is_not_used(sample):
-    few, many = (
-        PrivateSparseSIR(1.0, 1e-4, 1, BOX, relation="add-remove").explain(n, 1500) for n in (100, 1_000_000)
-    )
+    few, many = (PrivateSparseSIR(1.0, 1e-4, 1, BOX, relation="add-remove").explain(n, 1500) for n in (100, 1_000_000))
     assert few.plan == many.plan
     fit = PrivateSparseSIR(1.0, 1e-4, 1, BOX, relation="add-remove").fit(sample.x, sample.y)
     assert subspace_distance(fit.directions_, sample.directions) < 0.6
@@ -145,6 +143,21 @@ def test_printed_noise_takes_no_shared_ledger(large, tmp_path):
 def test_the_dimension_is_found_by_bic():
     sample = xia("M3", n=30_000, p=8, random_state=0)
     assert PrivateSIR(5.0, 1e-5, "auto", BOX, "dp-ini").fit(sample.x, sample.y).directions_.shape == (2, 8)
+
+
+@pytest.mark.parametrize("method", ["dp-sini", "dp-ssir"])
+def test_validation_keeps_few_features_with_a_large_budget(method, large):
+    fit = PrivateSparseSIR(100.0, 1e-5, 1, BOX, method, max_features="validate").fit(large.x, large.y)
+    assert {0, 1} <= set(fit.support_.tolist()) and len(fit.support_) <= 8
+    assert any(entry.purpose == "number of features" for entry in fit.ledger_)
+    assert subspace_distance(fit.directions_, large.directions) < 0.1
+
+
+def test_validation_has_no_printed_noise(large):
+    with pytest.raises(InputError, match="validate"):
+        PrivateSparseSIR(1.0, 1e-5, 1, BOX, "dp-sini", max_features="validate", calibration="paper").fit(
+            large.x[:500], large.y[:500]
+        )
 
 
 def test_paper_methods_need_bounds():

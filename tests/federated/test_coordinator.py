@@ -98,6 +98,16 @@ def test_a_slow_site_is_missed_in_one_round_and_heard_in_the_next(consortium, es
     assert spending(consortium)["h1"] == pytest.approx(1.0, rel=1e-6)
 
 
+def test_a_site_that_died_is_given_up_after_two_rounds_and_the_others_finish(consortium, estimator):
+    def dead(request, answer):
+        return None if json.loads(request).get("line", "") in ("step 1", "residual 2", "step 2") else answer()
+
+    consortium.faults["h1"] = dead
+    fitted = fit_remote(estimator, consortium, SITES, minimum=2)
+    assert "did not answer 2 rounds in a row" in fitted.left_out_["h1"]
+    assert list(fitted.spending_) == ["h0", "h2"]
+
+
 def test_a_dead_site_ends_the_run_in_one_sentence_if_all_are_needed(consortium, estimator):
     consortium.faults["h1"] = on_line("radius", lambda answer: None)
     with pytest.raises(SitesLostError, match="only 2 of 3 sites answered 'radius', 3 are needed"):

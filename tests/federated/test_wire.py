@@ -10,8 +10,8 @@ from sfumato.federated.checks import check
 from sfumato.federated.task import Facts
 from sfumato.federated.terms import KNOWN, kind_of
 from sfumato.federated.wire import Decoder, RefusedError, canonical, encode
-from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.events import Gaussian
+from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records, Response
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram

@@ -76,7 +76,7 @@ def test_clipping_comes_before_noise():
 @pytest.mark.parametrize("form", [SliceRandomiser(1.0, [0.0]), NumberRandomiser(0, 1, 1.0)])
 @pytest.mark.parametrize("bad", [math.nan, [0.1, math.inf], [0.2, None]])
 def test_a_missing_value_is_refused_in_a_sentence(form, bad):
-    with pytest.raises(InputError, match="missing|numbers") as error:
+    with pytest.raises(InputError, match=r"missing|numbers") as error:
         form.randomize(bad)
     assert "0.1" not in str(error.value) and "0.2" not in str(error.value)
 

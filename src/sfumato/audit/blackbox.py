@@ -35,9 +35,9 @@ def audit(
 ) -> AuditResult:
     """Attack a claim of differential privacy on one pair of neighbouring data sets.
 
-    Statistic and threshold are chosen on a first part of the runs; their error rates on the rest, with
-    Clopper-Pearson bounds, prove that the privacy parameter is at least `audited_lower`. A claim that passes is not
-    proved true (the pair may not be the worst one); a claim that fails is false.
+    Statistics are learnt on a first part of the runs, the best one and its threshold chosen on a second; the error
+    rates on the rest, with Clopper-Pearson bounds, prove that the privacy parameter is at least `audited_lower`. A
+    claim that passes is not proved true (the pair may not be the worst one); a claim that fails is false.
 
     Parameters
     ----------
@@ -74,10 +74,10 @@ def audit(
     """
     delta = _check(claimed, runs, confidence)
     a, b = outputs(mechanism, d, runs, 2 * seed), outputs(mechanism, d_prime, runs, 2 * seed + 1)
-    cut = int(LEARNT * runs)
+    half, cut = int(LEARNT * runs) // 2, int(LEARNT * runs)
     hint = couple(mechanism, d, d_prime, seeds=4).difference
-    statistics = learn(a[:cut], b[:cut], hint)
-    label, statistic, threshold = _best(statistics, a[:cut], b[:cut], delta, confidence)
+    statistics = learn(a[:half], b[:half], hint)
+    label, statistic, threshold = _best(statistics, a[half:cut], b[half:cut], delta, confidence)
     errors = _errors(statistic(a[cut:]), statistic(b[cut:]), threshold)
     lower = privacy_lower(errors, (runs - cut, runs - cut), delta, confidence)
     value = claimed[0] if isinstance(claimed, tuple) else claimed
@@ -93,7 +93,7 @@ def outputs(mechanism: Mechanism[Data], data: Data, runs: int, seed: int) -> Flo
 def _best(
     statistics: dict[str, Statistic], a: FloatArray, b: FloatArray, delta: float | None, confidence: float
 ) -> tuple[str, Statistic, float]:
-    """The statistic and threshold that prove most on the runs learnt from."""
+    """The statistic and threshold that prove most, on runs from which the statistics were not learnt."""
     best: tuple[float, str, Statistic, float] | None = None
     # Few thresholds, as the best of many would be one where the examples happen to be kind. A claim of mu is best
     # tested in the middle, one of epsilon may be false only in the tails.

@@ -12,10 +12,16 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Records
+from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.products import ProductRows
+from sfumato.statistics.quantiles import QuantileScores
+from sfumato.statistics.scores import SignScores
+from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
@@ -33,6 +39,17 @@ class Memory:
     def sum(self, query: BoundedSum) -> IntArray:
         """The exact sum of the query over all records."""
         return query.of(self._records)
+
+
+class Remembering(Memory):
+    """A setting that adds the records up once, for one query that is asked many times."""
+
+    _total: IntArray | None = None
+
+    def sum(self, query: BoundedSum) -> IntArray:
+        if self._total is None:
+            self._total = super().sum(query)
+        return self._total.copy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,8 @@ def queries() -> dict[str, BoundedSum]:
     narrow = Whitening(grid, mixing, np.zeros(FEATURES), 1.0)  # records outside its ball, as the bound foresees
     table = np.array([[1.0, 0.5], [-1.0, 0.5], [1.0, -0.5], [-1.0, -0.5]])
     residual = Residual(whitening, bins, table, np.full((FEATURES + 1, 2), 0.1), 1.0)
+    first, none = np.array([0]), np.zeros((1, 2))
+    signs = SignScores(np.zeros(FEATURES), bins, table)
     return {
         "histogram of the response": ResponseHistogram(bins),
         "histogram of record lengths": NormHistogram(grid),
@@ -68,10 +87,21 @@ def queries() -> dict[str, BoundedSum]:
         "histograms on spans": LinearHistograms(np.full(FEATURES, -1.0), np.full(FEATURES, 1.0), 16),
         "mean and second moment": Moments(grid, 1.0),
         "slice sums and second moment": SlicedMoments(narrow, bins, classes, bins.count),
+        "second moments by slice": SliceSecondMoments(narrow, bins, classes, bins.count),
+        "sums by slice": SliceSums(grid, bins),
         "histogram of residual sizes": ResidualHistogram(residual),
         "residual products": ResidualProduct(residual, 1.0),
+        "product rows": ProductRows(grid, bins, table, first, none, 0.5),
+        "sign scores": signs,
+        "sign scores of two columns": OnColumns(SignScores(np.zeros(2), bins, table), np.array([0, 2])),
+        "distances from a quantile": QuantileScores(bins, 1, 4),
         "picture": ProjectionHistogram(whitening, np.array([1.0, 0.0, 0.0]), bins, classes, bins.count, 24),
     }
+
+
+def selections() -> dict[str, BoundedSum]:
+    """The queries that are answered by a selection, not by noisy sums."""
+    return {name: query for name, query in queries().items() if type(query).scores is not BoundedSum.scores}
 
 
 def worst_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES, seed: int = 0) -> Pair:
@@ -94,13 +124,55 @@ def worst_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES
 def release_of(query: BoundedSum, relation: Relation, mu: float) -> Callable[[Records, Noise], FloatArray]:
     """One Gaussian release through the curator: ledger, sum, noise, as in a fit."""
     plan = Plan((Line("release", "audit", 1.0, "", rho=mu**2 / 2.0),))
-    budget = Budget.zcdp(plan.lines[0].rho)
+    budget, door = Budget.zcdp(plan.lines[0].rho), _Door(relation)
 
     def release(records: Records, noise: Noise) -> FloatArray:
-        curator = Curator(Memory(records), plan, Ledger(budget, relation, rehearsal=True), noise)
-        return curator.answer(query, "release").value.ravel()
+        return door.open(records, plan, budget, noise).answer(query, "release").value.ravel()
 
     return release
+
+
+def selection_of(query: BoundedSum, relation: Relation, epsilon: float) -> Callable[[Records, Noise], IntArray]:
+    """One pick of the largest score through the curator; epsilon-DP, as each pick has bounded range epsilon."""
+    plan = Plan((Line("release", "audit", 1.0, "", "selection", rho=epsilon**2 / 8.0),))
+    budget, door = Budget.zcdp(plan.lines[0].rho), _Door(relation)
+
+    def select(records: Records, noise: Noise) -> IntArray:
+        return door.open(records, plan, budget, noise).select(query, "release")
+
+    return select
+
+
+def worst_selection_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES, seed: int = 0) -> Pair:
+    """Neighbours between which the gaps among the scores move most: what a selection reveals."""
+    pool = _pool(n_features, seed)
+    base = [int(i) for i in np.random.default_rng(seed).integers(0, len(pool), 5)]
+    scores = np.array([query.scores(query.of(_rows(pool, [*base, i]))) for i in range(len(pool))], dtype=np.float64)
+    if relation == "add-remove":
+        moved = scores - query.scores(query.of(_rows(pool, base)))
+        one = int(np.ptp(moved, axis=1).argmax())
+        return Pair(query, relation, _rows(pool, [*base, one]), _rows(pool, base))
+    gaps = np.ptp(scores[:, None, :] - scores[None, :, :], axis=2)
+    i, j = np.unravel_index(int(gaps.argmax()), gaps.shape)
+    return Pair(query, relation, _rows(pool, [*base, int(i)]), _rows(pool, [*base, int(j)]))
+
+
+class _Door:
+    """Fresh curators before the same few data sets."""
+
+    def __init__(self, relation: Relation) -> None:
+        self._relation: Relation = relation
+        self._settings: list[tuple[Records, Remembering]] = []
+
+    def open(self, records: Records, plan: Plan, budget: Budget, noise: Noise) -> Curator:
+        return Curator(self._setting(records), plan, Ledger(budget, self._relation, rehearsal=True), noise)
+
+    def _setting(self, records: Records) -> Remembering:
+        for known, setting in self._settings:
+            if known is records:
+                return setting
+        self._settings = [*self._settings[-3:], (records, Remembering(records))]
+        return self._settings[-1][1]
 
 
 def _pool(p: int, seed: int) -> Records:

@@ -23,9 +23,10 @@ def learn(a: FloatArray, b: FloatArray, hint: FloatArray | None = None) -> dict[
         Difference of the outputs under equal noise: for additive noise, exactly what one record changes.
     """
     spread = _spread(a, b)
-    found: dict[str, Statistic] = {"mean difference": _linear((a.mean(0) - b.mean(0)) / spread)}
+    found: dict[str, Statistic] = {}  # the first of equals is taken
     if hint is not None:
         found["coupled difference"] = _linear(hint / spread)
+    found["mean difference"] = _linear((a.mean(0) - b.mean(0)) / spread)
     if 1 < a.shape[1] <= _WIDEST and len(a) > 10 * a.shape[1]:
         pooled = (np.cov(a.T) + np.cov(b.T)) / 2
         pooled += 1e-6 * np.diag(spread)

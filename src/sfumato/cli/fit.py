@@ -177,20 +177,20 @@ def _plan(estimator: "PrivateSIR", source: "FileSource") -> "Explanation":
 
 def _run(study: Study, wishes: Wishes, out: Path | None, cap_ledger: Path | None) -> None:
     again = out is not None and (out / "model.json").exists()
-    with new_directory(out) if out is not None else nullcontext() as draft:
-        with working("loading the library") as bar, _notes():
-            from sfumato.model import standalone
+    output = nullcontext() if out is None else new_directory(out)
+    with output as draft, _notes(), working("loading the library") as bar:
+        from sfumato.model import standalone
 
-            estimator = wishes.estimator()
-            source = study.source(wishes.classes)
-            ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, f"fit {study.title}")
-            estimator.set_params(bounds=study.public_bounds(source), ledger=ledger)
-            bar.say("reading and checking the records")
-            estimator.fit(bar.watch(source))
-            fitted = standalone(estimator)
-            if draft is not None:
-                bar.say("writing the report")
-                _write(fitted, source, study.response, draft)
+        estimator = wishes.estimator()
+        source = study.source(wishes.classes)
+        ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, f"fit {study.title}")
+        estimator.set_params(bounds=study.public_bounds(source), ledger=ledger)
+        bar.say("reading and checking the records")
+        estimator.fit(bar.watch(source))
+        fitted = standalone(estimator)
+        if draft is not None:
+            bar.say("writing the report")
+            _write(fitted, source, study.response, draft)
     _show(fitted, study)
     if ledger is not None:
         say_what_is_left(ledger)

@@ -1,9 +1,14 @@
 """What a fit would do and cost, and what to expect of it, before it sees a record."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato import limits
+from sfumato.estimators.pipeline import SHARES
+from sfumato.iterate.descent import Schedule, plan_descent
+from sfumato.iterate.oneshot import plan_one_shot
+from sfumato.planner.compare import Comparison, compare
 from sfumato.planner.forecast import Forecast, forecast, label_forecast, method_of, records_needed
 from sfumato.planner.population import Population
 from sfumato.privacy.accounting import total_epsilon
@@ -13,7 +18,7 @@ from sfumato.typing import Relation
 
 SIGNALS = (0.9, 0.5, 0.2)
 TARGET = 0.1
-WIDEST = 200
+WIDEST = 100
 """Most features for which `explain` prints a forecast: the time grows with their square."""
 
 
@@ -78,6 +83,32 @@ class Explanation:
             return limits.sir_zcdp(self.n_samples, self.n_features, self.budget.rho or 1.0)
         return limits.sir(self.n_samples, self.n_features, epsilon, delta)
 
+    def alternatives(self) -> dict[str, Plan]:
+        """The same fit by each method the planner knows, at the same budget."""
+        shared = [line for line in self.plan.lines if line.name.split()[0] not in ("step", "residual", "slices")]
+        methods = {
+            "descent": plan_descent(Schedule(), SHARES["solve"], SHARES["residual"]),
+            "one-shot": plan_one_shot(SHARES["solve"]),
+        }
+        return {name: Plan((*shared, *lines)).calibrate(self.budget) for name, lines in methods.items()}
+
+    def compare(self, ns: Sequence[float] | None = None, signal: float = 0.5) -> Comparison:
+        """Each method's expected loss along n, with randomised labels, no privacy and the known bounds; can plot.
+
+        >>> from sfumato import PrivateSIR
+        >>> PrivateSIR(epsilon=1.0).explain(20_000, 10).compare([20_000]).best()
+        'descent'
+        """
+        chosen = [self.n_samples * factor for factor in (0.1, 0.3, 1.0, 3.0, 10.0)] if ns is None else ns
+        epsilon = self.budget.epsilon or total_epsilon(self.plan.events, 1e-6)
+        plans = self.alternatives()
+        return compare(plans, chosen, self.n_features, epsilon, signal=signal, relation=self.relation)
+
+    @property
+    def recommended(self) -> str:
+        """The method with the least expected loss at this size and budget: from public numbers alone."""
+        return self.compare([float(self.n_samples)]).best()
+
     def expectations(self) -> list[tuple[str, str, str, str]]:
         """Assumed signal, expected loss, loss without privacy, random directions; as text."""
         rows = []
@@ -92,6 +123,7 @@ class Explanation:
         enough = "no number of records" if math.isinf(needed) else f"about {_rounded(needed):,} records"
         share = self.limit.privacy / self.limit.value
         return [
+            f"Method with the least expected loss at this size: {self.recommended}.",
             f"A loss of {TARGET:g} at a signal of 50 % needs {enough}.",
             f"If x were public and only y private, randomised labels at the same epsilon would give about "
             f"{self.label_loss:.3f}.",
@@ -113,7 +145,7 @@ class Explanation:
         return "\n".join(lines)
 
 
-def _table(header: tuple[str, ...], body: list[tuple[str, ...]]) -> list[str]:
+def _table(header: tuple[str, ...], body: Sequence[tuple[str, ...]]) -> list[str]:
     rows = [header, *body]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
@@ -123,4 +155,4 @@ def _table(header: tuple[str, ...], body: list[tuple[str, ...]]) -> list[str]:
 
 def _rounded(n: float) -> int:
     """Two significant digits: a forecast is not more precise."""
-    return round(n, 1 - math.floor(math.log10(n))) if n < 10 else int(round(n, 1 - math.floor(math.log10(n))))
+    return int(round(n, 1 - math.floor(math.log10(max(n, 10.0)))))

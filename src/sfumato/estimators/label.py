@@ -147,9 +147,7 @@ class LabelPrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         form, rows, entries = self._form(np.asarray(values, dtype=np.float64), epsilon, noise)
         return form.randomize(values[rows], noise), x, rows, (entry_of(form, "slice of y"), *entries)
 
-    def _form(
-        self, y: FloatArray, epsilon: float, noise: Noise
-    ) -> tuple[SliceRandomiser, IntArray, tuple[Any, ...]]:
+    def _form(self, y: FloatArray, epsilon: float, noise: Noise) -> tuple[SliceRandomiser, IntArray, tuple[Any, ...]]:
         if self.edges is not None:
             return SliceRandomiser(epsilon, self.edges), np.arange(len(y)), ()
         if not isinstance(self.pilot, Real) or not 0.0 < float(self.pilot) <= 0.5:
@@ -163,8 +161,10 @@ class LabelPrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             wanted = self.n_directions if isinstance(self.n_directions, Integral) else 1
             # k slices show at most k - 1 directions; the last of several needs one slice to spare.
             return best_number_of_slices(epsilon, min(int(wanted) + (2 if wanted > 1 else 1), MOST_SLICES))
-        if isinstance(self.n_slices, bool) or not isinstance(self.n_slices, Integral) or not (
-            2 <= int(self.n_slices) <= MOST_SLICES
+        if (
+            isinstance(self.n_slices, bool)
+            or not isinstance(self.n_slices, Integral)
+            or not (2 <= int(self.n_slices) <= MOST_SLICES)
         ):
             raise InputError(f"n_slices must be 'auto' or an integer from 2 to {MOST_SLICES}, got {self.n_slices!r}.")
         return int(self.n_slices)

@@ -38,7 +38,8 @@ class Prospect:
     def __str__(self) -> str:
         verdict = "too few: expect directions little better than random" if self.hopeless else "enough to see something"
         return (
-            f"{self.n_people:,} people: expected loss {self.loss:.2f} (random directions {self.useless:.2f}); {verdict}. "
+            f"{self.n_people:,} people: expected loss {self.loss:.2f} (random directions {self.useless:.2f}); "
+            f"{verdict}. "
             f"A loss of 0.1 needs about {self.people_for_a_tenth:.1e} people, at a signal of 50 %."
         )
 
@@ -144,7 +145,9 @@ class LocalSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.directions_ = q.T
         self.eigenvalues_ = np.clip(values[:k] ** 2, 0.0, 1.0)
         self.mean_ = device.bounds.grid(source.n_features).centre
-        entry = Entry("whole record", "slice sums and second moment", device.event, 1.0, float(device.stds[0]), 1.0, "replace")
+        entry = Entry(
+            "whole record", "slice sums and second moment", device.event, 1.0, float(device.stds[0]), 1.0, "replace"
+        )
         self.ledger_ = LocalLedger((entry,), float(self.delta), PROTECTS, noise.rehearsal)
         self._n_features_out = k
         return self

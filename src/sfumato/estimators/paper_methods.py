@@ -32,6 +32,7 @@ from sfumato.iterate.printed import (
     printed_slices,
 )
 from sfumato.iterate.ranks import Ranks
+from sfumato.iterate.validation import choose_size, leading, plan_validation
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
@@ -46,6 +47,8 @@ LOW, HIGH = ("dp-ini", "dp-sir"), ("dp-sini", "dp-ssir")
 CALIBRATIONS = ("tight", "paper")
 PICKS = 6
 """Features kept by peeling, s' = 6 as in the paper's simulations."""
+MOST = 8
+"""Features peeled where validation says how many of them to keep, four times the true two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ class PaperTask:
     n_directions: int | None
     bounds: Bounds
     picks: int = PICKS
+    validate: bool = False
 
     @property
     def is_sparse(self) -> bool:
@@ -83,24 +87,38 @@ class PaperTask:
         if self.is_sparse:
             lines += plan_peeling("peel", picks, 0.25)
         lines += plan_moments(0.5 if iterates else 0.9)
+        if self.validate:
+            lines += plan_validation(0.15)
         if iterates:
             lines += plan_steps(0.4, picks if self.is_sparse else None)
         return Plan(lines)
 
 
 def paper_task(
-    method: Any, n_features: int, n_records: int | None, response: Response, n_directions: int | None, bounds: Any
+    method: Any,
+    n_features: int,
+    n_records: int | None,
+    response: Response,
+    n_directions: int | None,
+    bounds: Any,
+    max_features: Any = "auto",
 ) -> PaperTask:
     """Public facts of a paper's fit; its bounds must be given, since the paper knows no other way."""
     if bounds is None:
         raise InputError(f"bounds must be given for method={method!r}; for instance Bounds(-1.5, 1.5).")
-    return PaperTask(method, n_features, n_records, response, n_directions, bounds)
+    validate = isinstance(max_features, str) and max_features == "validate"
+    picks = max_features if isinstance(max_features, int) else MOST if validate else PICKS
+    return PaperTask(
+        method, n_features, n_records, response, n_directions, bounds, max(picks, n_directions or 1), validate
+    )
 
 
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
     """Directions and the features they rest on."""
     if estimator.calibration == "tight":
         return tight(task, session.curator(task.plan()))
+    if task.validate:
+        raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
     if estimator.ledger is not None or estimator.rho is not None or task.n_records is None:
         raise InputError(
             "calibration='paper' gives no guarantee and takes neither a shared ledger, rho nor relation='add-remove'; "
@@ -117,10 +135,13 @@ def tight(task: PaperTask, curator: Curator) -> tuple[Outcome, IntArray]:
     sliced = histogram_slices(curator, task.response, *task.slicing)
     support = peel_kernel(curator, grid, sliced) if task.is_sparse else np.arange(task.n_features)
     view = ColumnView(curator, support) if task.is_sparse else curator
-    n = float(task.n_records) if task.n_records is not None else 10.0 * task.n_features
+    n = float(task.n_records) if task.n_records is not None else max(sliced.total, 10.0 * task.n_features)
     found = pencil(view, _columns(grid, support), sliced, n)
-    k = task.n_directions or bic_dimension(found.values, n, len(sliced.shares))
-    state = start(found, support, min(k, len(support)))
+    k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.shares)), len(support))
+    if task.validate:
+        size = choose_size(view, _columns(grid, support), sliced, found, k)
+        support, found = support[:size], leading(found, size)
+    state = start(found, support, k)
     if task.method in ("dp-sir", "dp-ssir"):
         state = descend_rows(curator, grid, sliced, state, n, peel=task.is_sparse)
     return _outcome(task, state, found, sliced)

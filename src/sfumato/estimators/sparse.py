@@ -45,7 +45,8 @@ class PrivateSparseSIR(PrivateSIR):
         (the ledger says so and a `PrivacyWarning` is raised).
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
-        records (if public), of features and the budget: 4 to 8.
+        records (if public), of features and the budget: 4 to 8. The paper's methods keep all they pick, 6 unless a
+        number is given; "validate" lets them choose privately among 8 (Algorithm C.6, corrected).
     relation, rho, classes, picture, ledger, random_state
         As in `PrivateSIR`.
 
@@ -138,7 +139,7 @@ class PrivateSparseSIR(PrivateSIR):
         one_of("calibration", self.calibration, CALIBRATIONS)
         directions = directions_of(self.n_directions, n_features)
         if method in HIGH:
-            return paper_task(method, n_features, n_records, response, directions, bounds)
+            return paper_task(method, n_features, n_records, response, directions, bounds, self.max_features)
         return SparseTask(
             n_features,
             n_records,

@@ -8,11 +8,11 @@ from sfumato.bounds import Bounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
-from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.picture import plan_picture
 from sfumato.iterate.quantiles import find_quantiles, plan_quantiles
 from sfumato.iterate.screening import Rule, Screen, plan_screening, screen
 from sfumato.iterate.shape import plan_shape
+from sfumato.iterate.spans import find_spans, plan_spans
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line, Plan
@@ -24,7 +24,7 @@ SHARES = {
     "slices": 0.06,
     "picks": 0.24,
     "scores": 0.06,
-    "location": 0.08,
+    "location": 0.12,
     "radius": 0.02,
     "residual": 0.03,
     "shape": 0.12,
@@ -60,7 +60,7 @@ class SparseTask:
         lines: tuple[Line, ...] = plan_quantiles(self.response, SHARES["slices"])
         lines += plan_screening(self.picks, SHARES["picks"], SHARES["scores"])
         if self.bounds is None:
-            lines += plan_location(SHARES["location"])
+            lines += plan_spans(self.picks, SHARES["location"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
         if self.picture > 0:
@@ -90,7 +90,7 @@ def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
     centre = np.zeros(task.n_features) if task.bounds is None else task.bounds.grid(task.n_features).centre
     found = screen(curator, centre, ranks, n, task.n_directions or 1, task.rule)
     view = ColumnView(curator, found.kept)
-    bounds = find_bounds(view, len(found.kept)) if task.bounds is None else _some(task.bounds, found.kept)
+    bounds = find_spans(curator, found.kept) if task.bounds is None else _some(task.bounds, found.kept)
     small = Task(
         len(found.kept),
         task.n_records,

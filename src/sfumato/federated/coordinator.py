@@ -2,6 +2,7 @@
 
 import json
 import secrets
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ from sfumato.errors import InputError
 from sfumato.estimators.parameters import budget_of, relation_of
 from sfumato.estimators.pipeline import run as walk
 from sfumato.estimators.sir import PrivateSIR
+from sfumato.federated.agreement import Watched
 from sfumato.federated.task import Facts, federated_task
 from sfumato.federated.terms import Terms
 from sfumato.federated.uploads import BadUploadError, facts_from, release_from
@@ -22,6 +24,8 @@ from sfumato.privacy.plan import Plan
 from sfumato.release import Release
 from sfumato.settings.federated import FederatedCurator, SiteLedger, SitesLostError, trust_of
 from sfumato.sums import BoundedSum
+
+PATIENCE = 2
 
 
 class Transport(Protocol):
@@ -49,6 +53,7 @@ class RemoteSites:
         self.facts: dict[str, Facts] = {}
         self.left_out: dict[str, str] = {}
         self.transfers: list[Transfer] = []
+        self._missed: Counter[str] = Counter()
         self._run, self._plan, self._ledger = "", Plan(()), SiteLedger.__new__(SiteLedger)
 
     @property
@@ -80,7 +85,9 @@ class RemoteSites:
         message = canonical({"ask": "answer", "run": self._run, "line": name, "query": encode(query)})
         asked = [site for site in self.facts if site not in self.left_out]
         releases = {}
-        for site, (head, values) in self._exchange(name, dict.fromkeys(asked, message)).items():
+        replies = self._exchange(name, dict.fromkeys(asked, message))
+        self._miss(name, [site for site in asked if site not in replies])
+        for site, (head, values) in replies.items():
             try:
                 release = release_from(head, values, query, line, self._ledger.relation, self.facts[site].n_records)
                 releases[site] = release
@@ -92,10 +99,18 @@ class RemoteSites:
             self._ledger.record(Entry(*entry, self._ledger.relation))
         return releases
 
+    def _miss(self, name: str, absent: list[str]) -> None:
+        """A site that misses rounds in a row is given up, so that the others need not wait for it every time."""
+        self._missed = Counter({site: self._missed[site] + 1 for site in absent})
+        for site in absent:
+            if self._missed[site] >= PATIENCE:
+                self.left_out.setdefault(site, f"{name}: did not answer {PATIENCE} rounds in a row.")
+
     def close(self) -> dict[str, dict[str, Any]]:
         """End the run at every site; what each says it has spent."""
         message = canonical({"ask": "close", "run": self._run})
-        return {site: head for site, (head, _) in self._exchange("close", dict.fromkeys(self.facts, message)).items()}
+        asked = [site for site in self.facts if site not in self.left_out]
+        return {site: head for site, (head, _) in self._exchange("close", dict.fromkeys(asked, message)).items()}
 
     def _exchange(self, line: str, requests: Mapping[str, str]) -> dict[str, tuple[dict[str, Any], bytes]]:
         replies = {}
@@ -137,7 +152,8 @@ def fit_remote(
     Returns
     -------
     PrivateSIR
-        Fitted, with ``sites_`` (facts), ``spending_`` (by site), ``left_out_`` (site: reason) and ``transfers_``.
+        Fitted, with ``sites_`` (facts), ``spending_`` (by site), ``left_out_`` (site: reason), ``disagreeing_``
+        (see `simulate`) and ``transfers_``.
     """
     if estimator.random_state is not None or estimator.ledger is not None:
         raise InputError("random_state and ledger belong to the sites; leave them None at the coordinator.")
@@ -156,12 +172,13 @@ def fit_remote(
     _enough(remote, needed)
     task = federated_task(fitted, remote.facts, relation)
     try:
-        fitted._keep(walk(task, FederatedCurator(remote, relation, needed)), ledger)
+        watched = Watched(remote)
+        fitted._keep(walk(task, FederatedCurator(watched, relation, needed)), ledger)
     except SitesLostError as error:
         if run is None:  # nobody can go on with a run without a name: give back what it set aside
             remote.close()
         raise SitesLostError(f"{error} Left out: {remote.left_out or 'nobody by name'}.") from None
-    fitted.spending_ = remote.close()
+    fitted.spending_, fitted.disagreeing_ = remote.close(), watched.disagreeing
     fitted.sites_, fitted.left_out_, fitted.transfers_ = remote.facts, remote.left_out, tuple(remote.transfers)
     _remember(fitted, next(iter(remote.facts.values())))
     return fitted

@@ -39,7 +39,8 @@ def fsir_paper(
     The truncation level is not printed; 3 keeps 99.7 % of standard normal coordinates. Covariances get the noise of
     Lemma 1 (with the square root its second statement has) and are averaged: the printed merge squares them.
     """
-    warnings.warn(f"FSIR-{mechanism.upper()} as printed gives no privacy: {REASONS[mechanism]}", PrivacyWarning)
+    warning = f"FSIR-{mechanism.upper()} as printed gives no privacy: {REASONS[mechanism]}"
+    warnings.warn(warning, PrivacyWarning, stacklevel=2)
     total = sum(len(x) for x, _ in sites)
     means, covariance = 0.0, 0.0
     for x, slice_of in sites:

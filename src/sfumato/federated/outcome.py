@@ -19,6 +19,7 @@ def outcome(fitted: PrivateSIR) -> dict[str, Any]:
         "guarantee": fitted.ledger_.guarantee,
         "sites": {name: facts.n_records for name, facts in fitted.sites_.items()},
         "left_out": dict(fitted.left_out_),
+        "disagreeing": {name: found.about for name, found in fitted.disagreeing_.items()},
         "spending": fitted.spending_,
         "uploaded_bytes": dict(traffic),
     }
@@ -28,6 +29,7 @@ def summary(fitted: PrivateSIR) -> str:
     """In a few lines, for the terminal."""
     spent = [f"  {name}: epsilon {float(told['epsilon']):.4g} spent" for name, told in fitted.spending_.items()]
     lost = [f"  left out: {name}, {why}" for name, why in fitted.left_out_.items()]
+    lost += [f"  {name} disagrees with the others in {found.about}" for name, found in fitted.disagreeing_.items()]
     head = f"{len(fitted.directions_)} direction(s) from {len(fitted.sites_)} site(s)"
     return "\n".join([head, *spent, *lost])
 

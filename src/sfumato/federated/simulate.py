@@ -14,6 +14,7 @@ from sfumato.estimators.parameters import budget_of, noise_of, relation_of
 from sfumato.estimators.pipeline import Task, run
 from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.sir import PrivateSIR
+from sfumato.federated.agreement import Watched
 from sfumato.federated.task import Facts, federated_task
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.noise import Noise, SecureNoise
@@ -30,6 +31,7 @@ def simulate(
     trust: str = "sites",
     *,
     honest: int | None = None,
+    leave_out: bool = False,
 ) -> PrivateSIR:
     """Fit across sites that do not pool their records, on this machine.
 
@@ -48,12 +50,15 @@ def simulate(
         secret; nearly the accuracy of a central run.
     honest : int, optional
         How many sites must be honest under "secure-aggregation"; all but one by default.
+    leave_out : bool
+        Leave a site whose releases disagree with the others' out of later sums (trust="sites" alone).
 
     Returns
     -------
     PrivateSIR
         Fitted, with ``ledgers_`` (one per site, by name); ``ledger_`` is the first of them, all list the same
-        releases.
+        releases. ``disagreeing_`` names the sites whose releases differ from the others' by more than chance and
+        noise explain, and in what; this check uses nothing but what was released anyway.
 
     Examples
     --------
@@ -76,11 +81,16 @@ def simulate(
     noises = {name: site_noise(fitted.random_state, name) for name in sources}
     if any(noise.rehearsal for noise in noises.values()):
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
-    return fit_sites(fitted, task, sources, noises, kind)
+    return fit_sites(fitted, task, sources, noises, kind, leave_out)
 
 
 def fit_sites(
-    fitted: PrivateSIR, task: Task, sources: Mapping[str, Source], noises: Mapping[str, Noise], trust: Trust
+    fitted: PrivateSIR,
+    task: Task,
+    sources: Mapping[str, Source],
+    noises: Mapping[str, Noise],
+    trust: Trust,
+    leave_out: bool = False,
 ) -> PrivateSIR:
     """Walk the plan over the sites and keep the outcome and every ledger."""
     budget, relation = budget_of(fitted.epsilon, fitted.delta, fitted.rho), relation_of(fitted.relation)
@@ -91,7 +101,9 @@ def fit_sites(
         ledgers[name].trust = trust
         doors[name] = SiteCurator(OneThread(source), plan, ledgers[name], noises[name], trust)
     sizes = {name: facts_of(source, relation).n_records for name, source in sources.items()}
-    outcome = run(task, FederatedCurator(InProcess(doors, sizes), relation))
+    watched = Watched(InProcess(doors, sizes), leave_out=leave_out and trust.share == 1)
+    outcome = run(task, FederatedCurator(watched, relation))
+    fitted.disagreeing_ = watched.disagreeing if trust.share == 1 else {}
     fitted._keep(outcome, next(iter(ledgers.values())))
     fitted.ledgers_ = ledgers
     return fitted

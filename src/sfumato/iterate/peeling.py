@@ -79,7 +79,8 @@ def _step(curator: Curator, grid: Grid, sliced: Sliced, state: Iterate, n: float
     query = ProductRows(
         grid, sliced.bins, table, state.support, coefficients, RADIUS * float(np.sqrt(k)), whole * n / (2.0 * eta)
     )
-    support = np.sort(curator.select(query, f"peel {t}")) if peel else state.support
+    # Where validation found fewer features than the plan peels, the first of them are taken: no further cost.
+    support = np.sort(curator.select(query, f"peel {t}")[: len(state.support)]) if peel else state.support
     # The products are released for the rows of the new support only; e still depends on the old one.
     rows = query if not peel else query.on(support)
     gradient = curator.answer(rows, f"step {t}").value / n

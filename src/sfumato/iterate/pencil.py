@@ -19,10 +19,11 @@ from sfumato.typing import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Sliced:
-    """Slices of the response with their released probabilities."""
+    """Slices of the response with their released probabilities; `total` is the noisy number of records."""
 
     bins: Bins
     shares: FloatArray
+    total: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,9 @@ def histogram_slices(curator: Curator, response: Response, bins: int, slices: in
         natural = Bins(np.empty(0), categories=response.categories)
         counts = curator.answer(ResponseHistogram(natural), "histogram")
         share = np.maximum(counts.value, 0.0) + 1e-9
-        return Sliced(natural, share / share.sum())
+        return Sliced(natural, share / share.sum(), float(counts.value.sum()))
     counts = curator.answer(ResponseHistogram(Bins(arctan_edges(bins))), "histogram")
-    return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices))
+    return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices), float(counts.value.sum()))
 
 
 def cut(counts: FloatArray, slices: int) -> FloatArray:

@@ -65,7 +65,9 @@ def plan_principal(share: float, *, refine: bool = True) -> tuple[Line, ...]:
     )
     if not refine:
         return lines
-    refined = Line("refined", "covariance across the leading subspace", share * SHARES["refined"], "1.48 r^2 / 1.04 r^2")
+    refined = Line(
+        "refined", "covariance across the leading subspace", share * SHARES["refined"], "1.48 r^2 / 1.04 r^2"
+    )
     return (*lines, refined)
 
 

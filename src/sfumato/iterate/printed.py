@@ -81,10 +81,10 @@ def printed_slices(door: Printed, response: Response, bins: int, slices: int) ->
     """Section 3.2 with Laplace noise of scale 2 / 0.1, as in the simulations."""
     if response.categories is not None:
         natural = Bins(np.empty(0), categories=response.categories)
-        return Sliced(natural, np.full(response.categories, 1.0 / response.categories))
+        return Sliced(natural, np.full(response.categories, 1.0 / response.categories), math.nan)
     query = ResponseHistogram(Bins(arctan_edges(bins)))
     counts = door.noised([query], lambda total: total.astype(float), 2.0 / HISTOGRAM_EPSILON, "slices", laplace=True)
-    return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices))
+    return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices), float(counts.value.sum()))
 
 
 def printed_pencil(door: Printed, grid: Grid, sliced: Sliced, n: int, halves: int = 1) -> Pencil:

@@ -63,9 +63,7 @@ class NumberRandomiser(Randomiser):
     delta: float
     mechanism: Mechanism
 
-    def __init__(
-        self, lower: float, upper: float, epsilon: float, delta: float = 0.0, mechanism: str = "auto"
-    ) -> None:
+    def __init__(self, lower: float, upper: float, epsilon: float, delta: float = 0.0, mechanism: str = "auto") -> None:
         ends = one_value_each([lower, upper])
         if not 1e-100 < ends[1] - ends[0] < 1e100:
             raise InputError(f"lower must be below upper, got {lower!r} and {upper!r}; swap or widen them.")

@@ -15,6 +15,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.noise import Noise, rounded_gaussian
 from sfumato.release import Release
+from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.moments import joint_diameter
 from sfumato.sums import round_within, shrink_into_ball, squared_norms
 from sfumato.typing import FloatArray
@@ -96,7 +97,9 @@ class RecordRandomiser:
 
     def total(self, x: FloatArray, y: FloatArray, noise: Noise | None = None) -> Release:
         """The sum of many devices' answers, in the order they come; memory for a few thousand at a time."""
-        sums = sum(self.randomize(x[i : i + _ROWS], y[i : i + _ROWS], noise).sum(axis=0) for i in range(0, len(x), _ROWS))
+        sums = sum(
+            self.randomize(x[i : i + _ROWS], y[i : i + _ROWS], noise).sum(axis=0) for i in range(0, len(x), _ROWS)
+        )
         return Release(np.asarray(sums), self.stds * np.sqrt(len(x)))
 
     @property
@@ -126,8 +129,6 @@ class RecordRandomiser:
 
 def solve(total: Release, n: float, p: int, h: int) -> tuple[FloatArray, FloatArray]:
     """Whitened slice kernel's directions (p, r), in units of the ball, and singular values. Public numbers only."""
-    from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
-
     first = total.value[: h * (p + 1)].reshape(h, p + 1) / n
     share = np.maximum(first[:, -1] / COUNT, 0.25 / h)
     share /= share.sum()

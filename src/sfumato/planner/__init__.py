@@ -4,7 +4,8 @@ Nothing here is looked up or fitted to simulations. The noise of every release i
 the directions is worked out step by step for a population (`population`), with the records replaced by their law.
 """
 
+from sfumato.planner.compare import Comparison, compare
 from sfumato.planner.forecast import Forecast, forecast, records_needed
 from sfumato.planner.population import Population
 
-__all__ = ["Forecast", "Population", "forecast", "records_needed"]
+__all__ = ["Comparison", "Forecast", "Population", "compare", "forecast", "records_needed"]

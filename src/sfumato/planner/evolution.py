@@ -39,14 +39,9 @@ class Draw:
     plan: Plan
     relation: Relation
     n: float
-    across: FloatArray
+    w: FloatArray
     sampling: FloatArray
     rng: np.random.Generator
-
-    @property
-    def w(self) -> FloatArray:
-        """All coordinates of the points."""
-        return np.column_stack([self.population.index, self.across])
 
     def std(self, query: BoundedSum, name: str) -> FloatArray:
         """Noise of the plan's line, per record, as the door will add it."""
@@ -60,7 +55,7 @@ class Draw:
 
     def sampled(self, values: FloatArray) -> FloatArray:
         """Sampling error across the index of the mean of w times `values` (m, q) over n records."""
-        return self.sampling.T @ values / np.sqrt(len(values) * self.n)
+        return np.asarray(self.sampling.T @ values / np.sqrt(len(values) * self.n))
 
     def distance(self, whitening: Whitening, coefficients: FloatArray) -> float:
         """Distance between the directions of the coefficients and the true ones."""
@@ -72,7 +67,7 @@ def draw(population: Population, plan: Plan, relation: Relation, n: float, rng: 
     """A fresh draw."""
     rest = population.n_features - population.n_directions
     normal = rng.standard_normal((2, len(population.index), rest))
-    return Draw(population, plan, relation, n, normal[0], normal[1], rng)
+    return Draw(population, plan, relation, n, np.column_stack([population.index, normal[0]]), normal[1], rng)
 
 
 def shape(d: Draw, cap: float) -> Whitening:
@@ -81,7 +76,7 @@ def shape(d: Draw, cap: float) -> Whitening:
     grid = Grid(np.zeros(p), np.ones(p))
     length = np.linalg.norm(d.w @ mixing.T, axis=1)
     radii = NormHistogram(grid).radii
-    radius = quantile(np.bincount(np.searchsorted(radii[:-1], length), minlength=len(radii)), radii, RADIUS_LEVEL)
+    radius = _level(length, radii, RADIUS_LEVEL)
     clip = np.minimum(1.0, radius / length) ** 2
     kept = float((clip * length**2).sum() / (length**2).sum())
     # The points' own second moment is known to be the identity: a control variate for the clipped one.
@@ -92,20 +87,35 @@ def shape(d: Draw, cap: float) -> Whitening:
     return Whitening(grid, inverse_root(noisy, floor) * np.sqrt(kept), np.zeros(p), cap * float(np.sqrt(p)))
 
 
+def _level(values: FloatArray, edges: FloatArray, level: float) -> float:
+    """The quantile that a histogram with these upper edges shows."""
+    counts = np.bincount(np.searchsorted(edges[:-1], values), minlength=len(edges))
+    return quantile(counts.astype(np.float64), edges, level)
+
+
 def descent_loss(d: Draw, schedule: Schedule) -> float:
     """Distance after the steps of the descent."""
     whitening = shape(d, 3.0)
     ranks = Ranks(Bins(np.arange(1, BINS) / BINS), np.full(BINS, 1.0 / BINS), d.n)
-    k = d.population.n_directions
+    to_z, k = whitening.matrix @ d.population.mixing, d.population.n_directions
+    z = d.w @ to_z.T
     state = init(whitening, ranks, k, schedule)
     for t in range(1, len(schedule.shares) + 1):
-        state = compress(_step(d, whitening, ranks, state, t, schedule), k, schedule)
+        state = compress(_step(d, whitening, ranks, (to_z, z), state, t, schedule), k, schedule)
     return d.distance(whitening, state.coefficients[:-1])
 
 
-def _step(d: Draw, whitening: Whitening, ranks: Ranks, state: State, t: int, schedule: Schedule) -> State:
-    to_z = whitening.matrix @ d.population.mixing
-    z = d.w @ to_z.T
+def _step(
+    d: Draw,
+    whitening: Whitening,
+    ranks: Ranks,
+    whitened: tuple[FloatArray, FloatArray],
+    state: State,
+    t: int,
+    schedule: Schedule,
+) -> State:
+    """One step; `whitened` is the map from w to z, and z itself."""
+    to_z, z = whitened
     place = np.searchsorted(ranks.bins.edges, d.population.ranks, side="right")
     e = state.table[place] - z @ state.coefficients[:-1] - state.coefficients[-1]
     size, length = np.sqrt((z**2).sum(axis=1) + 1.0), np.linalg.norm(e, axis=1)
@@ -113,8 +123,7 @@ def _step(d: Draw, whitening: Whitening, ranks: Ranks, state: State, t: int, sch
     scale = state.scale
     if t > 1:
         sizes = ResidualHistogram(residual).sizes
-        found = np.searchsorted(sizes[:-1], size * length / np.sqrt(z.shape[1] + 1.0))
-        scale = quantile(np.bincount(found, minlength=len(sizes)), sizes, schedule.level)
+        scale = _level(size * length / np.sqrt(z.shape[1] + 1.0), sizes, schedule.level)
         residual = Residual(whitening, ranks.bins, state.table, state.coefficients, scale)
     query = ResidualProduct(residual, scale)
     factor = np.minimum(1.0, scale * np.sqrt(z.shape[1] + 1.0) / np.maximum(size * length, 1e-300))

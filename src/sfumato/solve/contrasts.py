@@ -24,7 +24,7 @@ def class_contrasts(probabilities: FloatArray) -> FloatArray:
 
     >>> class_contrasts(np.array([0.5, 0.0, 0.5]))
     array([[ 1.],
-           [-0.],
+           [ 0.],
            [-1.]])
     """
     used = np.flatnonzero(probabilities > 0)

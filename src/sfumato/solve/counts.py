@@ -32,6 +32,6 @@ def kept_share(lengths: Release, radii: FloatArray, radius: float) -> float:
     >>> kept_share(Release(np.array([1.0, 1.0]), np.zeros(2)), np.array([1.0, 2.0]), 1.0)
     0.4
     """
-    weight = standing_out(lengths)
+    weight = standing_out(lengths, 4.0)
     whole = float(weight @ radii**2)
     return float(weight @ np.minimum(radii, radius) ** 2) / whole if whole > 0 else 1.0

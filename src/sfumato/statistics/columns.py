@@ -53,3 +53,15 @@ class OnColumns(BoundedSum):
 
     def of(self, records: Records) -> IntArray:
         return self.query.of(Records(records.x[:, self.columns], records.y))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfColumn(OnColumns):
+    """`query` asked about the records with one feature in the place of the response; the bounds hold unchanged."""
+
+    @property
+    def describe(self) -> str:
+        return f"{self.query.describe.replace(' of y', '')}, of a selected feature"
+
+    def of(self, records: Records) -> IntArray:
+        return self.query.of(Records(records.x, records.x[:, self.columns[0]]))

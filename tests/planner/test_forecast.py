@@ -1,0 +1,138 @@
+"""The planner predicts what fits measure, without data and quickly."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from sfumato import Bounds, LabelPrivateSIR, PrivateSIR, limits, subspace_distance
+from sfumato.errors import InputError
+from sfumato.planner import Population, forecast, records_needed
+from sfumato.planner.forecast import label_forecast, method_of, useless
+
+
+def _gaussian(n, p, signal, seed):
+    """Independent features within +-3 standard deviations and a response of given R squared."""
+    rng = np.random.default_rng(seed)
+    x = np.clip(rng.standard_normal((n, p)), -3, 3)
+    return x, np.sqrt(signal) * x[:, 0] + np.sqrt(1 - signal) * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "epsilon", "signal", "method"),
+    [(20_000, 10, 1.0, 0.9, "descent"), (10_000, 20, 0.4, 0.5, "descent"), (20_000, 10, 1.0, 0.5, "one-shot")],
+)
+def test_the_forecast_is_the_measured_mean(n, p, epsilon, signal, method):
+    losses = []
+    estimator = PrivateSIR(epsilon, 1e-5, 1, Bounds(-3, 3), method=method)
+    for seed in range(10):
+        x, y = _gaussian(n, p, signal, seed)
+        losses.append(subspace_distance(estimator.set_params(random_state=seed).fit(x, y).directions_, np.eye(1, p)))
+    expected = forecast(estimator.explain(n, p).plan, n, Population.typical(p, 1, signal), draws=10)
+    assert 0.75 < expected.loss / np.mean(losses) < 1.33
+
+
+def test_more_of_anything_good_loses_less():
+    def loss(epsilon=1.0, n=20_000, p=10, signal=0.5):
+        plan = PrivateSIR(epsilon, bounds=Bounds(-1, 1)).explain(n, p).plan
+        return forecast(plan, n, Population.typical(p, 1, signal)).loss
+
+    base = loss()
+    assert loss(epsilon=0.2) > base > loss(epsilon=5.0)
+    assert loss(n=5_000) > base > loss(n=100_000)
+    assert loss(p=30) > base > loss(p=4)
+    assert loss(signal=0.2) > base > loss(signal=0.9)
+
+
+def test_with_a_large_budget_only_sampling_error_is_left():
+    plan = PrivateSIR(1000.0, bounds=Bounds(-1, 1)).explain(20_000, 10).plan
+    seen = forecast(plan, 20_000, Population.typical(10, 1, 0.5))
+    assert 0.8 < seen.ratio < 1.25
+
+
+def test_without_hope_the_forecast_says_random():
+    plan = PrivateSIR(0.05, bounds=Bounds(-1, 1)).explain(200, 20).plan
+    seen = forecast(plan, 200, Population.typical(20, 1, 0.2), draws=20)
+    assert 0.8 * seen.useless < seen.loss <= math.sqrt(2)
+
+
+def test_records_needed_meets_the_target():
+    explanation = PrivateSIR(0.5, bounds=Bounds(-1, 1)).explain(1_000, 8)
+    needed = explanation.records_for(0.1)
+    population = Population.typical(8, 1, 0.5)
+    assert forecast(explanation.plan, needed, population, draws=2).loss == pytest.approx(0.1, rel=0.05)
+    assert records_needed(0.1, lambda n: 1.0) == math.inf
+    with pytest.raises(InputError, match="target"):
+        records_needed(0.0, lambda n: 1.0)
+
+
+def test_two_directions_have_a_forecast_too():
+    plan = PrivateSIR(1.0, n_directions=2, bounds=Bounds(-1, 1)).explain(20_000, 10).plan
+    seen = forecast(plan, 20_000, Population.typical(10, 2, 0.9))
+    assert 0.01 < seen.loss < 0.5 and seen.useless == useless(10, 2)
+
+
+def test_explain_prints_expectations_in_two_seconds_and_needs_no_data():
+    explanation = PrivateSIR(epsilon=1.0).explain(20_000, 15)
+    begun = time.process_time()
+    text = str(explanation)
+    assert time.process_time() - begun < 2.0
+    for words in ("expected loss", "without privacy", "records", "randomised labels", "rate of"):
+        assert words in text
+
+
+def test_a_plan_the_planner_does_not_know_is_printed_without_a_forecast():
+    explanation = PrivateSIR(epsilon=1.0).explain(20_000, 1)
+    assert not explanation.has_forecast and "expected loss" not in str(explanation)
+    plan = PrivateSIR(epsilon=1.0).explain(20_000, 5).plan
+    assert method_of(plan) == "descent"
+    shorter = type(plan)(plan.lines[:2])
+    with pytest.raises(InputError, match="no forecast"):
+        forecast(shorter, 100, Population.typical(5))
+
+
+def test_the_label_forecast_is_the_measured_mean_before_refining():
+    losses = []
+    for seed in range(8):
+        x, y = _gaussian(10_000, 8, 0.8, seed)
+        fitted = LabelPrivateSIR(1.0, 1, edges=[0.0], refine=False, random_state=seed).fit(x, y)
+        losses.append(subspace_distance(fitted.directions_, np.eye(1, 8)))
+    assert 0.75 < label_forecast(10_000, 8, 1.0, 0.8) / np.mean(losses) < 1.33
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("signal", [0.2, 0.5, 0.9])
+def test_no_forecast_for_labels_is_below_what_any_method_can_reach(epsilon, signal):
+    assert label_forecast(10_000, 12, epsilon, signal) > limits.label_direction(10_000, 12, epsilon, signal).root
+
+
+def test_a_population_like_a_public_study_has_its_directions():
+    x, y = _gaussian(4_000, 5, 0.7, 0)
+    mixed = x @ np.tril(np.ones((5, 5))).T
+    population = Population.of(mixed, y, np.linalg.solve(np.tril(np.ones((5, 5))).T, np.eye(5))[:, :1].T)
+    assert abs(np.corrcoef(population.index[:, 0], x[:, 0])[0, 1]) > 0.99
+    assert np.allclose(population.mixing @ population.mixing.T, np.cov(mixed.T, bias=True), atol=0.02)
+    with pytest.raises(InputError, match="signal"):
+        Population.typical(5, signal=0.0)
+
+
+def test_methods_are_compared_with_the_bounds_below_them():
+    pytest.importorskip("matplotlib").use("Agg")
+    explanation = PrivateSIR(1.0, bounds=Bounds(-1, 1), method="one-shot").explain(20_000, 10)
+    seen = explanation.compare([5_000, 50_000])
+    assert explanation.recommended == "descent" == seen.best()
+    floor = seen.bounds["no method without privacy"]
+    assert all((curve > floor).all() for curve in seen.losses.values())
+    assert len(seen.rows()) == 2 and len(seen.header()) == len(seen.rows()[0])
+    assert len(seen.plot().lines) == len(seen.losses) + len(seen.bounds)
+
+
+def test_the_terminal_shows_what_to_expect():
+    from rich.console import Console
+
+    from sfumato.cli.expect import show_expectations
+
+    console = Console(record=True, width=100)
+    show_expectations(console, PrivateSIR(1.0).explain(20_000, 5))
+    assert "expected loss" in console.export_text()

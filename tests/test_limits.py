@@ -1,0 +1,62 @@
+"""Lower bounds: the papers' rates, their conditions, and constants only where one is known."""
+
+import math
+
+import pytest
+
+from sfumato import limits
+from sfumato.errors import InputError
+
+
+def test_the_rates_are_those_printed():
+    assert limits.sir(1000, 10, 0.5, 1e-9, 2.0).value == pytest.approx(10 / 4000 + 100 / (4 * 1e6 * 0.25))
+    sparse = limits.sparse_sir(1000, 100, 3, 0.5, 1e-9)
+    size = 3 * math.log(100)
+    assert sparse.value == pytest.approx(size / 1000 + size**2 / (1e6 * 0.25))
+    assert limits.local_regression(1e6, 50, 0.5).value == pytest.approx(50 * math.log(50) / (1e6 * 0.25))
+    assert limits.local_regression(1e6, 50, 0.5, interactive=True).value == pytest.approx(50 / (1e6 * 0.25))
+    assert limits.local_sum(1e6, 50, 0.5).value == pytest.approx(50 / (1e6 * 0.25))
+    assert limits.label_regression(1e6, 50, 2, 0.5).value == pytest.approx(2 * math.log(25) / (1e6 * 0.25))
+    assert limits.pca(1000, 10, epsilon=0.5).value == pytest.approx(0.01 + (10 / 500) ** 2)
+    assert limits.pca(1000, 10, rho=0.5).value == pytest.approx(0.01 + 10 / (1e6 * 0.5))
+    assert limits.sir_zcdp(1000, 10, 0.5, s=2).value == pytest.approx(2 * math.log(10) * (1e-3 + 1 / (1e6 * 0.5)))
+
+
+def test_a_theorem_says_when_its_conditions_fail():
+    assert limits.sir(20_000, 15, 0.5, 1e-6).holds
+    assert not limits.sir(20_000, 15, 2.0, 1e-6).holds
+    assert not limits.sir(20_000, 15, 0.5, 0.01).holds
+    assert not limits.sir(20, 15, 0.5, 1e-6).holds
+    assert not limits.local_regression(1e6, 50, 1.0).holds
+    assert not limits.pca(10, 100, rho=0.5).holds
+
+
+def test_local_losses_never_exceed_the_size_of_the_ball():
+    assert limits.local_regression(10, 1000, 0.1).value == 1.0
+
+
+def test_only_the_label_bound_claims_a_constant_and_it_grows_without_limit_as_epsilon_falls():
+    assert limits.label_direction(1e4, 10, 1.0).constant_known
+    assert not limits.sir(1e4, 10, 0.5, 1e-6).constant_known
+    without = limits.label_direction(1e4, 10, math.inf)
+    assert without.privacy == 0.0
+    ratio = limits.label_direction(1e4, 10, 0.01).value / without.value
+    assert ratio == pytest.approx(4 / 0.01**2, rel=1e-3)
+
+
+def test_hiding_x_too_costs_polynomially_more():
+    labels, both = limits.label_regression(1e7, 1000, 1, 0.5), limits.local_regression(1e7, 1000, 0.5)
+    assert both.value > 500 * labels.value
+
+
+@pytest.mark.parametrize("bad", [{"n": 0.0}, {"p": -1.0}, {"epsilon": math.nan}])
+def test_nonsense_is_refused(bad):
+    with pytest.raises(InputError, match="must be positive"):
+        limits.sir(**{"n": 100.0, "p": 3.0, "epsilon": 0.5, "delta": 1e-6, **bad})
+
+
+def test_exactly_one_of_epsilon_and_rho():
+    with pytest.raises(InputError, match="epsilon and rho"):
+        limits.pca(100, 3)
+    with pytest.raises(InputError, match="signal"):
+        limits.label_direction(100, 3, 1.0, signal=1.0)
