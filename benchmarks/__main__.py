@@ -5,11 +5,12 @@
 
 import argparse
 
-from benchmarks import accuracy, dimension, gep, label, location, planner, real, speed
+from benchmarks import accuracy, dimension, federated, gep, label, location, planner, real, speed
 
 STUDIES = {
     "accuracy": accuracy.main,
     "dimension": dimension.main,
+    "federated": federated.main,
     "gep": gep.main,
     "label": label.main,
     "location": location.main,

@@ -112,15 +112,6 @@ def main(replications: int) -> None:
         return [(*case, *(mean(column) for column in out.T)) for case, out in runs]
 
     write(
-        "gep-pca",
-        command,
-        "Principal components: largest angle of the leading three, in degrees\n"
-        f"Spectrum 5, 4, 3, 0.5, ..., 0.5 in a random basis; {setting} 'Plain Gaussian' is given the 0.999-quantile of "
-        "the lengths for free; the others find their radius privately, with bounds ±50 or none.",
-        ("p", "non-private", "plain Gaussian", "bounds ±50", "bounds=None", "one-shot, ±50", "add-remove, None"),
-        table(angles, [(20,), (100,)]),
-    )
-    write(
         "gep-cca",
         command,
         f"Canonical correlations: distance to two planted pairs\np = 10 + 10, correlations as given; {setting}",
@@ -142,4 +133,13 @@ def main(replications: int) -> None:
         "mean ± standard error. 1.41 is orthogonal.",
         ("n", "SIR", "SAVE", "DR", "PrivateSIR", "PrivateSAVE", "PrivateDR"),
         table(symmetric, [(20_000,), (50_000,)]),
+    )
+    write(
+        "gep-pca",
+        command,
+        "Principal components: largest angle of the leading three, in degrees\n"
+        f"Spectrum 5, 4, 3, 0.5, ..., 0.5 in a random basis; {setting} 'Plain Gaussian' is given the 0.999-quantile of "
+        "the lengths for free; the others find their radius privately, with bounds ±50 or none.",
+        ("p", "non-private", "plain Gaussian", "bounds ±50", "bounds=None", "one-shot, ±50", "add-remove, None"),
+        table(angles, [(20,), (100,)]),
     )

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from benchmarks.study import mean, replicate, write
+from benchmarks.study import RESULTS, mean, replicate, write
 from sfumato import SIR, LabelPrivateIHT, LabelPrivateSIR, subspace_distance
 from sfumato.local import Answers, NumberRandomiser
 from sfumato.simulate import xia
@@ -64,6 +64,23 @@ def _rate(n: int, p: int, s: int, epsilon: float) -> float:
     return s * math.log(p / s) / (n * epsilon**2)
 
 
+def plot(curves: dict[str, list[tuple[float, float]]]) -> None:
+    """Error against the theorem's rate, a line for each sweep; parallel to the dotted line is the theorem."""
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(6, 4))
+    for name, points in curves.items():
+        rate, error = zip(*sorted(points), strict=True)
+        ax.loglog(rate, error, marker="o", label=f"sweep of {name}")
+    ends = np.array(ax.get_xlim())
+    middle = np.median([error / rate for points in curves.values() for rate, error in points])
+    ax.loglog(ends, middle * ends, color="0.5", linestyle=":", label="slope 1")
+    ax.set_xlabel("s log(p/s) / (n eps^2)")
+    ax.set_ylabel("mean squared error")
+    ax.legend(frameon=False)
+    figure.savefig(RESULTS / "label-iht.svg", bbox_inches="tight")
+
+
 def main(replications: int) -> None:
     """Both studies."""
     rows = []
@@ -79,7 +96,7 @@ def main(replications: int) -> None:
         rows,
     )
     few = max(4, replications // 4)
-    rows = []
+    rows, curves = [], {}
     for name, values in SWEEPS.items():
         points = []
         for value in values:
@@ -89,8 +106,10 @@ def main(replications: int) -> None:
             rows.append(
                 (name, value, f"{ours:.4f}", f"{ours / _rate(**setting):.2f}", f"{paper:.4f}", f"{auto:.4f}", "")
             )
+        curves[name] = points
         slope = np.polyfit(*np.log(np.array(points)).T, 1)[0]
         rows.append((name, "slope", f"{slope:.2f}", "", "", "", ""))
+    plot(curves)
     for strength in (0.5, 2.0, 4.0):
         ours, paper, auto, lasso = replicate(errors, few, *BASE.values(), strength).mean(axis=0)
         rows.append(("signal", f"x {strength:g}", f"{ours:.4f}", "", f"{paper:.4f}", f"{auto:.4f}", f"{lasso:.4f}"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,12 @@ class Records:
 
     x: FloatArray
     y: FloatArray | IntArray
-    _derived: dict[object, NDArray[np.int16]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _derived: WeakKeyDictionary[object, NDArray[np.int16]] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    )
 
     def derive(self, key: object, compute: Callable[[], FloatArray | IntArray]) -> NDArray[np.int16]:
-        """What `compute` gives, small integers, kept as int16 for as long as these records are.
+        """What `compute` gives, small integers, kept as int16 for as long as these records and `key` are.
 
         Several queries look at the same map of the records (their whitened coordinates, the bin of y). A source in
         memory hands out the same `Records` on every pass, so the map is computed once, at a quarter of the memory

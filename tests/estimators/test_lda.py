@@ -63,7 +63,7 @@ def test_numbers_are_classes_too_and_records_of_undeclared_ones_are_ignored():
     lda = PrivateLDA(bounds=BOX, classes=[0, 1]).fit(x, code)
     assert set(lda.predict(x)) <= {0, 1}
     kept = code < 2
-    assert (lda.predict(x[kept]) == code[kept]).mean() > 0.85
+    assert (lda.predict(x[kept]) == code[kept]).mean() > 0.8
     assert len(PrivateLDA(bounds=BOX).fit(x, code).centres_) == 3
 
 

@@ -47,6 +47,7 @@ def test_over_the_wire_and_in_simulation_the_same_seed_gives_the_same_fit(consor
     np.testing.assert_array_equal(remote.directions_, here.directions_)
     assert all(told["epsilon"] == pytest.approx(1.0, rel=1e-6) for told in remote.spending_.values())
     assert remote.ledger_.spent() == pytest.approx(1.0, rel=1e-6)
+    assert "seeded" in remote.ledger_.guarantee  # the coordinator does not promise what rehearsing sites cannot
     assert not remote.left_out_
 
 
@@ -144,3 +145,10 @@ def test_the_one_shot_round_stays_within_its_promised_bytes(consortium, estimato
     promised = 8 * (p * (p + 1) // 2 + p * (slices + 1) + slices)
     uploads = [transfer.received for transfer in fitted.transfers_ if transfer.line == "slices"]
     assert len(uploads) == 3 and max(uploads) <= 1.05 * promised
+
+
+def test_real_sites_give_the_coordinator_a_real_guarantee(tmp_path, consortium, estimator):
+    real = type(consortium)(tmp_path / "real", consortium.parts, seed=None)
+    fitted = fit_remote(estimator.set_params(method="one-shot"), real, SITES)
+    assert "nor another site needs to be trusted" in fitted.ledger_.guarantee
+    assert all("differentially private" in told["guarantee"] for told in fitted.spending_.values())

@@ -1,7 +1,7 @@
 """A real deployment on loopback: SuperLink and three SuperNodes, TLS, node authentication, faults.
 
-Needs ``pip install sfumato[federated]``; about 90 s on two idle cores, of which Flower's process for every message takes
-most. ``SFUMATO_PATIENCE`` stretches the time allowed for a round on a busy machine.
+Needs ``pip install sfumato[federated]``; about 90 s on two idle cores, most of it for the process Flower starts for
+every message. ``SFUMATO_PATIENCE`` stretches the time allowed for a round on a busy machine.
 """
 
 import json
@@ -62,15 +62,15 @@ class Deployment:
         (folder / "home" / "config.toml").write_text(f'{config}root-certificates = "{folder / "ca.crt"}"\n')
 
     def start(self, name, *command):
-        log = (self.folder / f"{name}.log").open("wb")
-        self.started[name] = subprocess.Popen(
-            [str(BIN / command[0]), *map(str, command[1:])],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.started[name] = subprocess.Popen(
+                [str(BIN / command[0]), *map(str, command[1:])],
+                cwd=self.folder,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
     def run(self, *command):
         done = subprocess.run(

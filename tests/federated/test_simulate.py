@@ -107,3 +107,27 @@ def test_a_shared_ledger_is_refused_because_each_site_has_its_own():
     ledger = Ledger(Budget.approximate(1, 1e-6), "replace")
     with pytest.raises(InputError, match="every site has its own"):
         simulate(PrivateSIR(ledger=ledger), [(np.zeros((3, 2)), np.zeros(3))])
+
+
+@pytest.mark.parametrize(("trust", "honest", "wanted"), [("sites", None, 4.0), ("secure-aggregation", 4, 1.0)])
+def test_the_noise_of_the_sum_has_the_variance_its_trust_model_states(trust, honest, wanted):
+    """Sixteen sites against one: standard deviations of many coordinates of noise alone."""
+    from sfumato.federated.simulate import InProcess, OneThread
+    from sfumato.privacy.noise import SecureNoise
+    from sfumato.privacy.plan import Line, Plan
+    from sfumato.settings.federated import FederatedCurator, SiteCurator, SiteLedger
+    from sfumato.statistics.histograms import Bins, ResponseHistogram
+
+    budget, sites = Budget.approximate(1.0, 1e-5), 16
+    plan = Plan((Line("ranks", "ranks", 1.0, ""),)).calibrate(budget)
+    kind = trust_of(trust, sites, honest if honest is None else sites)
+    empty = ArraySource(np.zeros((1, 1)), np.zeros(1), Response())
+    doors = {}
+    for i in range(sites):
+        ledger = SiteLedger(budget, "replace")
+        doors[f"s{i}"] = SiteCurator(OneThread(empty), plan, ledger, SecureNoise(), kind)
+    query = ResponseHistogram(Bins(np.arange(1.0, 4_000.0)))
+    total = FederatedCurator(InProcess(doors, dict.fromkeys(doors, 1)), "replace").answer(query, "ranks")
+    central = np.sqrt(2.0) / plan.lines[0].event.mu
+    assert total.noise_std[0] == pytest.approx(wanted * central, rel=1e-6)
+    assert np.std(total.value[1:]) == pytest.approx(wanted * central, rel=0.06)  # 5 standard errors

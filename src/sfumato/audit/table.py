@@ -16,6 +16,7 @@ def audit_table(
     runs: int = 10_000,
     confidence: float = 0.99,
     *,
+    only: str = "",
     progress: Callable[[str], object] | None = None,
 ) -> list[AuditResult]:
     """Audit one Gaussian release of every kind of query, on its worst pair, under both relations.
@@ -26,12 +27,16 @@ def audit_table(
         What a single release may spend; its claim is the budget's mu.
     runs, confidence
         As in `audit`.
+    only : str
+        Audit only the releases whose name contains this.
     progress : callable, optional
         Told the name of each release before it is audited.
     """
     found = []
     for budget in budgets:
         for name, query in queries().items():
+            if only not in name:
+                continue
             for relation in RELATIONS:
                 label = f"{name}, {relation}, {budget.describe()}"
                 if progress is not None:

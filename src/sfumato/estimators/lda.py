@@ -63,9 +63,10 @@ class DiscriminantTask:
         ranks = find_ranks(curator, self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         whitening = rough_shape(curator, grid, n, 1.0)
-        fit = discriminate(curator, whitening, ranks, n, self.n_directions)
+        codes = ranks.bins.count if self.response.hashed else ranks.bins.count - 1  # declared: the last is all others
+        fit = discriminate(curator, whitening, ranks, codes, n, self.n_directions)
         to_z = whitening.exact_matrix / grid.half_width
-        back = np.linalg.pinv(to_z)
+        back = np.asarray(np.linalg.pinv(to_z), dtype=np.float64)
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
         centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
         return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), bounds, centre)
@@ -175,14 +176,12 @@ class PrivateLDA(PrivateReducer):
         self._used = outcome.fit.used
         return self
 
-    @available_if(_names_its_classes)
+    @available_if(_names_its_classes)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of each record, by released means and covariance; None for a class not declared."""
+        """The likeliest class of each record, by released means and covariance."""
         check_is_fitted(self)
         assert self.classes is not None
-        names = np.asarray(self.classes)
-        found = np.minimum(self._used, len(names) - 1)
-        return np.asarray(names[found[self._rule.nearest(self.transform(X))]])
+        return np.asarray(np.asarray(self.classes)[self._used[self._rule.nearest(self.transform(X))]])
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
         k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)

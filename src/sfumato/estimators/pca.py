@@ -1,7 +1,7 @@
 """PrivatePCA: principal components with a differential-privacy guarantee."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -11,14 +11,14 @@ from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
 from sfumato.estimators.parameters import directions_of, one_of
 from sfumato.estimators.session import open_session
 from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.principal import Principal, plan_principal, principal
+from sfumato.iterate.principal import Method, Principal, plan_principal, principal
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.solve.rotated import standard_errors
 
-METHODS = ("auto", "refined", "one-shot")
+METHODS = ("auto", "refined", "one-shot", "rayleigh-flow")
 LOCATION_SHARE = 0.08
 
 
@@ -30,18 +30,18 @@ class PrincipalTask:
     n_records: int | None
     n_directions: int
     bounds: Bounds | None
-    refine: bool = True
+    method: Method
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
         location = plan_location(LOCATION_SHARE) if self.bounds is None else ()
-        return Plan(location + plan_principal(1.0 - LOCATION_SHARE, refine=self.refine))
+        return Plan(location + plan_principal(1.0 - LOCATION_SHARE, self.method))
 
     def run(self, curator: Curator) -> tuple[Bounds, Principal]:
         """Walk the plan."""
         bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
         grid = common_scale(bounds.grid(self.n_features))
-        return bounds, principal(curator, grid, self.n_records, self.n_directions, refine=self.refine)
+        return bounds, principal(curator, grid, self.n_records, self.n_directions, self.method)
 
 
 class PrivatePCA(PrivateReducer):
@@ -56,9 +56,10 @@ class PrivatePCA(PrivateReducer):
     bounds : Bounds, optional
         Range of each feature, known without looking at the data; generous ones cost nothing, because the length
         at which records are clipped is found privately. None: location and scale are found privately too.
-    method : {"auto", "refined", "one-shot"}
+    method : {"auto", "refined", "one-shot", "rayleigh-flow"}
         "refined" buys a rough covariance first and then a second one in the coordinates in which noise blurs the
-        leading subspace least; "one-shot" spends everything on one covariance. "auto" is "refined".
+        leading subspace least; "one-shot" spends everything on one covariance; "rayleigh-flow" is
+        the published iteration for the first component alone, for comparison. "auto" is "refined".
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -137,8 +138,11 @@ class PrivatePCA(PrivateReducer):
         k = directions_of(self.n_directions, n_features)
         if k is None:
             raise InputError("n_directions must be a positive integer, got 'auto'; say how many components you need.")
-        refine = one_of("method", self.method, METHODS) != "one-shot"
-        return PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), refine)
+        name = one_of("method", self.method, METHODS)
+        method = cast(Method, "refined" if name == "auto" else name)
+        if method == "rayleigh-flow" and k > 1:
+            raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'refined' for more.")
+        return PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), method)
 
     def _keep(self, bounds: Bounds, found: Principal, ledger: Ledger) -> None:
         grid = common_scale(bounds.grid(len(found.mean)))

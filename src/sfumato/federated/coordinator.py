@@ -165,7 +165,7 @@ def fit_remote(
     _enough(remote, needed)
     task = federated_task(fitted, remote.facts, relation)
     trust = trust_of("sites", len(remote.facts))
-    ledger = SiteLedger(budget, relation)
+    ledger = SiteLedger(budget, relation, rehearsal=any(facts.rehearsal for facts in remote.facts.values()))
     ledger.trust = trust
     shares = tuple((line.name, line.share) for line in task.plan().lines)
     remote.propose(Terms(run or secrets.token_hex(16), relation, budget, trust, shares), ledger)

@@ -42,13 +42,14 @@ def fsir_paper(
     warning = f"FSIR-{mechanism.upper()} as printed gives no privacy: {REASONS[mechanism]}"
     warnings.warn(warning, PrivacyWarning, stacklevel=2)
     total = sum(len(x) for x, _ in sites)
-    means, covariance = 0.0, 0.0
+    p = sites[0][0].shape[1]
+    means, covariance = np.zeros((p, slices)), np.zeros((p, p))
     for x, slice_of in sites:
         weight = len(x) / total
         means = means + weight * _means(x, slice_of, slices, epsilon, delta, mechanism, truncation, rng)
         covariance = covariance + weight * _covariance(x, epsilon, delta, rng)
-    u = np.linalg.svd(np.asarray(means), full_matrices=False)[0][:, :k]
-    directions = np.linalg.qr(np.linalg.pinv(np.asarray(covariance)) @ u)[0].T
+    u = np.linalg.svd(means, full_matrices=False)[0][:, :k]
+    directions = np.linalg.qr(np.linalg.pinv(covariance) @ u)[0].T
     ledger = Ledger(Budget.approximate(epsilon, delta), "replace")
     event = NoGuarantee(REASONS[mechanism])
     ledger.record(Entry("slice means as printed", f"FSIR-{mechanism.upper()}", event, 0.0, 0.0, 1.0, "replace"))

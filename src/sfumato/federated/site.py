@@ -1,6 +1,7 @@
 """Site: the only code that sees records in a federation. It trusts nobody."""
 
 import json
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -63,7 +64,8 @@ class Site:
 
     def facts(self) -> Facts:
         """What is public about the table."""
-        return facts_of(self._source, RunLedger(self._ledger).relation)
+        ledger = RunLedger(self._ledger)
+        return replace(facts_of(self._source, ledger.relation), rehearsal=ledger.rehearsal)
 
     def accept(self, data: Any) -> None:
         """Check a plan and set its cost aside. The same terms may come twice; nothing is charged twice."""
@@ -161,7 +163,7 @@ def _reply(site: Site, data: dict[str, Any]) -> tuple[str, bytes]:
             response = {"categories": facts.response.categories, "hashed": facts.response.hashed}
             names = None if facts.feature_names is None else list(facts.feature_names)
             about = {"n_features": facts.n_features, "n_records": facts.n_records, "response": response}
-            return canonical({"name": site.name, **about, "feature_names": names}), b""
+            return canonical({"name": site.name, **about, "feature_names": names, "rehearsal": facts.rehearsal}), b""
         case {"ask": "accept", "terms": terms}:
             site.accept(terms)
             return canonical({"name": site.name, "accepted": True}), b""

@@ -36,7 +36,8 @@ def facts_from(head: dict[str, Any]) -> Facts:
     if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
         raise BadUploadError("the feature names are not names.")
     kind = Response(response["categories"], bool(response["hashed"]))
-    return Facts(features, records, kind, None if names is None else tuple(names))
+    rehearsal = head.get("rehearsal") is not False
+    return Facts(features, records, kind, None if names is None else tuple(names), rehearsal)
 
 
 def release_from(

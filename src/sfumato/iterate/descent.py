@@ -86,12 +86,14 @@ def descend(
 
 def init(whitening: Whitening, ranks: Ranks, n_directions: int | None, schedule: Schedule) -> State:
     """Zero coefficients; the residual is f itself, whose size the released ranks tell."""
+    wanted = (n_directions or 1) + schedule.extra
     if ranks.is_ordered:
-        table = cosines(ranks.probabilities, np.asarray(schedule.weights))
+        weights = (*schedule.weights, *schedule.weights[-1:] * (wanted - len(schedule.weights)))
+        table = cosines(ranks.probabilities, np.asarray(weights))
     else:
         table = indicators(ranks.probabilities)
         # Fewer classes than directions asked for: columns of zeros, so that noise fills the directions.
-        table = np.pad(table, ((0, 0), (0, max(0, (n_directions or 1) + schedule.extra - table.shape[1]))))
+        table = np.pad(table, ((0, 0), (0, max(0, wanted - table.shape[1]))))
     size = np.sqrt((table**2).sum(axis=1))
     order = np.argsort(size)
     scale = quantile(ranks.probabilities[order], np.maximum(size[order], 1e-3), schedule.level)

@@ -40,40 +40,44 @@ def plan_discriminant(share: float) -> tuple[Line, ...]:
 
 
 def discriminate(
-    curator: Curator, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None
+    curator: Curator, whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None
 ) -> Discriminant:
-    """Class means and covariance from one release, and the directions in which the means differ most."""
-    used, slice_of = _in_use(ranks)
+    """Class means and covariance from one release, and the directions in which the means differ most.
+
+    The first `n_codes` codes are classes; records of any other code count for the covariance only. A class is
+    taken to have at least a quarter of its fair share of records, so that noise over its size stays bounded.
+    """
+    used, slice_of = _in_use(ranks, n_codes)
     query = SlicedMoments(whitening, ranks.bins, slice_of, len(used) + 1, CLASS_WEIGHT)
     released = curator.answer(query, "classes")
     p, h = len(whitening.mean), query.n_slices
     sums = released.value[: h * p].reshape(h, p)
     mean = sums.sum(axis=0) / n
     second = upper_to_full(released.value[h * p :] / n, p)
-    shares = np.maximum(ranks.probabilities[used], 0.25 / len(used))
-    shares /= shares.sum()
+    shares = np.maximum(ranks.probabilities[used], 1e-12)
+    sizes = n * np.maximum(shares, 0.25 / len(used))
     moments = ClassMoments(
-        shares,
-        sums[:-1] / (n * shares)[:, None] - mean,
+        shares / shares.sum(),
+        sums[:-1] / sizes[:, None] - mean,
         second - np.outer(mean, mean),
-        float(released.noise_std[0]) / (n * shares),
+        float(released.noise_std[0]) / sizes,
         noise_edge(float(released.noise_std[h * p]) / n, p),
     )
     root = inverse_root(moments.covariance, moments.floor)
-    coefficients = root @ (moments.means.T * np.sqrt(shares))
+    coefficients = root @ (moments.means.T * np.sqrt(moments.shares))
     coefficients = np.pad(coefficients, ((0, 0), (0, max(0, (n_directions or 1) - len(used)))))
-    noise_std = float(np.sqrt((shares * moments.mean_noise**2).mean()))
+    noise_std = float(np.sqrt((moments.shares * moments.mean_noise**2).mean()))
     choice = choose(coefficients, noise_std, n, n_directions)
     explained = np.clip(choice.singular_values**2 - noise_std**2 * len(used), 0.0, 1.0)[: choice.n_directions]
     return Discriminant(coefficients, root, noise_std, explained, choice, moments, mean, used)
 
 
-def _in_use(ranks: Ranks) -> tuple[IntArray, IntArray]:
-    """Codes of the classes whose released share is positive, the likeliest 64 at most, and the slice of every code.
+def _in_use(ranks: Ranks, n_codes: int) -> tuple[IntArray, IntArray]:
+    """Classes whose released share is positive, the likeliest 64 at most, and the slice of every code.
 
     The records of all other codes are in a slice of their own, the last, which nobody looks at.
     """
-    order = np.argsort(-ranks.probabilities, kind="stable")[:MOST_CLASSES]
+    order = np.argsort(-ranks.probabilities[:n_codes], kind="stable")[:MOST_CLASSES]
     used = np.sort(order[ranks.probabilities[order] > 0])
     used = used if len(used) else np.zeros(1, dtype=np.int64)
     slice_of = np.full(len(ranks.probabilities), len(used), dtype=np.int64)

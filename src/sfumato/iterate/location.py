@@ -40,12 +40,16 @@ def find_bounds(curator: Curator, n_features: int) -> Bounds:
 
 
 def _octave_span(counts: Release) -> tuple[FloatArray, FloatArray]:
-    # No bin of pure noise may pass: one would stretch the span of its feature by octaves.
-    heavy = standing_out(counts, max(4.0, float(np.sqrt(2.0 * np.log(counts.value.size))) + 1.0)) > 0
+    heavy = standing_out(counts, _reach(counts)) > 0
     heavy[~heavy.any(axis=1)] = True
     first, last = heavy.argmax(axis=1), heavy.shape[1] - 1 - heavy[:, ::-1].argmax(axis=1)
     centre = 2 * OCTAVES + 1
     return _magnitude(first - centre, "low"), _magnitude(last - centre, "high")
+
+
+def _reach(counts: Release) -> float:
+    """What the largest of that many noises reaches, and one more: a bin of pure noise would stretch a span."""
+    return float(np.sqrt(2.0 * np.log(counts.value.size))) + 1.0
 
 
 def _magnitude(octave: np.ndarray[tuple[int], np.dtype[np.int64]], end: str) -> FloatArray:
@@ -60,7 +64,7 @@ def _magnitude(octave: np.ndarray[tuple[int], np.dtype[np.int64]], end: str) -> 
 def _linear_span(counts: Release, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """One bin more on each side than the bins that stand out, but at least four bins."""
     inner = Release(counts.value[:, 1:-1], counts.noise_std[:, 1:-1])
-    heavy = standing_out(inner) > 0
+    heavy = standing_out(inner, _reach(inner)) > 0
     heavy[_is_spike(inner, heavy)] = True
     bins = heavy.shape[1]
     first = np.maximum(heavy.argmax(axis=1) - 1, 0)
@@ -84,7 +88,7 @@ def _mean_and_sd(counts: Release, edges: FloatArray) -> tuple[FloatArray, FloatA
     width = edges[:, 1] - edges[:, 0]
     middle = edges[:, :-1] + width[:, None] / 2
     inner = Release(counts.value[:, 1:-1], counts.noise_std[:, 1:-1])
-    heavy = standing_out(inner, 2.0)
+    heavy = standing_out(inner)
     heavy[_is_spike(inner, heavy > 0)] = 1.0
     weight = heavy / heavy.sum(axis=1, keepdims=True)
     mean = (weight * middle).sum(axis=1)

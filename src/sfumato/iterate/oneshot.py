@@ -25,7 +25,7 @@ def one_shot(curator: Curator, whitening: Whitening, ranks: Ranks, n: float, n_d
 
     With everything whitened by the released S, the left singular vectors are SIR's eigenvectors.
     """
-    slice_of, edges = groups(ranks, SLICES)
+    slice_of, edges = groups(ranks, max(SLICES, (n_directions or 1) + 1))
     query = SlicedMoments(whitening, ranks.bins, slice_of, len(edges) - 1)
     released = curator.answer(query, "slices")
     p, h = len(whitening.mean), query.n_slices
@@ -38,7 +38,9 @@ def one_shot(curator: Curator, whitening: Whitening, ranks: Ranks, n: float, n_d
     scaled = root @ ((sums - np.outer(mean, share)) / np.sqrt(share))
     noise_std = float(released.noise_std[0]) / n * float(np.sqrt((1.0 / share).mean()))
     choice = choose(scaled, noise_std, n, n_directions)
-    u, s, _ = np.linalg.svd(scaled, full_matrices=False)
+    k = choice.n_directions
+    # Fewer slices than directions asked for: columns of zeros, so that the singular vectors are completed.
+    u, s, _ = np.linalg.svd(np.pad(scaled, ((0, 0), (0, max(0, k - h)))), full_matrices=False)
     bias = noise_std**2 * h  # what noise alone adds to a squared singular value, on average over slices
-    eigenvalues = np.clip(s**2 - bias, 0.0, 1.0)[: choice.n_directions]
-    return Fit(root @ (u * s), noise_std, choice, eigenvalues)
+    eigenvalues = np.clip(s**2 - bias, 0.0, 1.0)[:k]
+    return Fit(root @ (u * s)[:, :k], noise_std, choice, eigenvalues)

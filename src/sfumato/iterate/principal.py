@@ -6,11 +6,13 @@ blurs the leading subspace least (`revealing_map`): at p = 100 its noise there i
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.iterate.covariance import measure
+from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import kept_share, quantile
@@ -56,14 +58,17 @@ class _Rough:
     fill: float
 
 
-def plan_principal(share: float, *, refine: bool = True) -> tuple[Line, ...]:
+Method = Literal["refined", "one-shot", "rayleigh-flow"]
+
+
+def plan_principal(share: float, method: Method = "refined") -> tuple[Line, ...]:
     """The lines `principal` will use."""
-    rough = SHARES["rough"] if refine else SHARES["rough"] + SHARES["refined"]
-    lines = (
-        Line("radius", "typical length of a record", share * SHARES["radius"], "sqrt(2) / 1"),
-        Line("rough", "centre and rough covariance", share * rough, "1.48 r^2 / 1.04 r^2"),
-    )
-    if not refine:
+    radius = Line("radius", "typical length of a record", share * SHARES["radius"], "sqrt(2) / 1")
+    if method == "rayleigh-flow":
+        return (radius, *plan_flow(share * (1.0 - SHARES["radius"])))
+    rough = SHARES["rough"] if method == "refined" else SHARES["rough"] + SHARES["refined"]
+    lines = (radius, Line("rough", "centre and rough covariance", share * rough, "1.48 r^2 / 1.04 r^2"))
+    if method == "one-shot":
         return lines
     refined = Line(
         "refined", "covariance across the leading subspace", share * SHARES["refined"], "1.48 r^2 / 1.04 r^2"
@@ -71,7 +76,7 @@ def plan_principal(share: float, *, refine: bool = True) -> tuple[Line, ...]:
     return (*lines, refined)
 
 
-def principal(curator: Curator, grid: Grid, n_records: int | None, k: int, *, refine: bool = True) -> Principal:
+def principal(curator: Curator, grid: Grid, n_records: int | None, k: int, method: Method = "refined") -> Principal:
     """Eigenvectors of the covariance; the number of records is read off the first release where it is private."""
     p = grid.n_features
     lengths = NormHistogram(grid)
@@ -79,17 +84,31 @@ def principal(curator: Curator, grid: Grid, n_records: int | None, k: int, *, re
     n = float(n_records) if n_records is not None else max(float(counts.value.sum()), 10.0 * p)
     radius = quantile(counts.value, lengths.radii, RADIUS_LEVEL)
     kept = kept_share(counts, lengths.radii, radius)
+    if method == "rayleigh-flow":
+        return _flow(curator, Moments(grid, radius, CENTRE_WEIGHT), n, kept)
     rough = _rough(curator, grid, n, radius, kept)
-    if not refine:
+    if method == "one-shot":
         return _spectrum(rough.covariance, rough.noise_std, np.eye(p), rough.mean, rough.shrinkage)
     whitening = _revealing(grid, rough, k)
     refined = measure(curator, whitening, n, "refined")
-    back = np.linalg.pinv(whitening.exact_matrix)
+    back = np.asarray(np.linalg.pinv(whitening.exact_matrix), dtype=np.float64)
     mean = np.clip(rough.mean + back @ refined.mean, -1.0, 1.0)
     found = back @ refined.matrix @ back.T
     whole_variance = max(float(np.trace(rough.covariance)), rough.noise_std) / rough.shrinkage
     shrinkage = max(float(np.trace(found)) / whole_variance, 1e-3)
     return _spectrum(found, refined.noise_std, back, mean, shrinkage)
+
+
+def _flow(curator: Curator, query: Moments, n: float, kept: float) -> Principal:
+    """The leading eigenvector by Rayleigh flow, completed to a basis."""
+    p = query.source.n_features
+    flow = rayleigh_flow(curator, query, lambda mean, covariance: (covariance, np.eye(p)), n)
+    basis = np.linalg.qr(np.column_stack([flow.vector, np.eye(p)]))[0]
+    basis[:, 0] = flow.vector
+    values = np.einsum("ij,ik,kj->j", basis, flow.covariance, basis)
+    noise = np.full((p, p), flow.noise_std / np.sqrt(2.0))
+    mean = np.clip(flow.mean, -1.0, 1.0)
+    return Principal(mean, values / kept, basis, noise / kept, noise_edge(flow.noise_std, p) / kept)
 
 
 def _rough(curator: Curator, grid: Grid, n: float, radius: float, kept: float) -> _Rough:

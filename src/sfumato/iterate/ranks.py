@@ -71,6 +71,8 @@ def _classes(counts: Release) -> Release:
     """The hash buckets in use: those above what the noise of all buckets reaches, at most `MOST_CLASSES`."""
     reach = np.sqrt(2.0 * np.log(len(counts.value))) + 1.0
     heavy = standing_out(counts, float(reach))
+    if not heavy.any():
+        heavy[0] = 1.0  # nothing stands out: one class, and the noisy answer comes out all the same
     smallest = np.sort(heavy)[-MOST_CLASSES]
     return Release(np.where(heavy >= max(smallest, 1e-9), heavy, 0.0), counts.noise_std)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sfumato.local.records import COUNT, RecordRandomiser, solve
-from sfumato.planner.population import Population
+from sfumato.planner.population import Population, clipped_second_moment
 from sfumato.release import Release
 from sfumato.solve.subspace import subspace_distance
 from sfumato.typing import FloatArray
@@ -27,8 +27,7 @@ def _means(device: RecordRandomiser, population: Population, rng: np.random.Gene
     indicator = np.eye(h)[place]
     along = (population.index * clip[:, None]).T @ indicator / len(w)
     first = np.vstack([along, np.zeros((p - k, h))])  # across the index the true means are zero
-    kept = float((clip**2).mean())
-    second = (w.T * (clip**2 - kept)) @ w / len(w) + kept * np.eye(p)
+    second = clipped_second_moment(w, clip, k)
     mixing = population.mixing / device.cap
     sums = np.column_stack([(mixing @ first).T, np.full(h, COUNT / h)])
     return np.concatenate([sums.ravel(), (mixing @ second @ mixing.T)[np.triu_indices(p)]])

@@ -4,6 +4,7 @@ import numpy as np
 
 from sfumato.iterate.oneshot import SLICES
 from sfumato.planner.evolution import Draw, shape
+from sfumato.planner.population import clipped_second_moment
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.slices import SlicedMoments
@@ -22,17 +23,14 @@ def one_shot_loss(d: Draw) -> float:
     noise = d.noise(query, "slices")
     floor = noise_edge(float(d.std(query, "slices")[SLICES * p]), p)
     sums = to_z @ _slice_sums(d, clip, place) + noise[: SLICES * p].reshape(SLICES, p).T
-    second = to_z @ _second(d, clip) @ to_z.T + upper_to_full(noise[SLICES * p :], p)
+    second = to_z @ clipped_second_moment(d.w, clip, d.population.n_directions) @ to_z.T + upper_to_full(
+        noise[SLICES * p :], p
+    )
     mean = sums.sum(axis=1)
     root = inverse_root(second - np.outer(mean, mean), floor)
     scaled = root @ (sums - mean[:, None] / SLICES) * np.sqrt(SLICES)
     u, s, _ = np.linalg.svd(scaled, full_matrices=False)
     return d.distance(whitening, root @ (u * s))
-
-
-def _second(d: Draw, clip: FloatArray) -> FloatArray:
-    kept = float((clip**2).mean())
-    return (d.w.T * (clip**2 - kept)) @ d.w / len(d.w) + kept * np.eye(d.w.shape[1])
 
 
 def _slice_sums(d: Draw, clip: FloatArray, place: FloatArray) -> FloatArray:

@@ -84,5 +84,19 @@ class Population:
         return cls(index, _ranks(np.asarray(y, dtype=np.float64)), mixing, b)
 
 
+def clipped_second_moment(w: FloatArray, clip: FloatArray, k: int) -> FloatArray:
+    """Mean of ``clip^2 w w^T``; w is standard normal, and its first k entries are the index.
+
+    The points' own second moment is known to be the identity: a control variate. Between index and rest it is
+    zero by symmetry, and so is the mean of the rest in every slice: an error of the points in one of them alone
+    would look like a tilt of the directions that no number of records mends.
+    """
+    kept = float((clip**2).mean())
+    second: FloatArray = (w.T * (clip**2 - kept)) @ w / len(w) + kept * np.eye(w.shape[1])
+    second[:k, k:] = 0.0
+    second[k:, :k] = 0.0
+    return second
+
+
 def _ranks(y: FloatArray) -> FloatArray:
     return (np.argsort(np.argsort(y, kind="stable"), kind="stable") + 0.5) / len(y)

@@ -47,6 +47,8 @@ def remaining(budget: Budget, spent: Sequence[Event]) -> Budget | None:
     >>> remaining(Budget.zcdp(0.5), [Gaussian(1.0)]) is None
     True
     """
+    if not spent:
+        return budget
     if budget.rho is not None:
         left = budget.rho - total_rho(spent)
         return Budget.zcdp(left) if left > _NOTHING * budget.rho else None

@@ -2,11 +2,11 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
+from functools import cache, reduce
 from operator import add
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from sfumato.sources import Source
 from sfumato.sums import BoundedSum
@@ -30,7 +30,7 @@ class Central:
         """The exact sum of the query over all records."""
         parts = self._source.parts()
         lanes = [parts[i :: self._threads] for i in range(min(self._threads, max(len(parts), 1)))]
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _controller().limit(limits=1, user_api="blas"):
             if len(lanes) == 1:
                 return self._lane(query, lanes[0])
             with ThreadPoolExecutor(len(lanes)) as pool:
@@ -42,6 +42,12 @@ class Central:
             for records in self._source.read(part):
                 total += query.of(records)
         return total
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Finding the BLAS libraries takes 5 ms, longer than many a sum; do it once."""
+    return ThreadpoolController()
 
 
 def _cores() -> int:

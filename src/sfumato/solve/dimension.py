@@ -20,7 +20,7 @@ class Choice:
     def why(self) -> str:
         """One sentence."""
         if self.given:
-            return f"{self.n_directions} directions were asked for."
+            return f"{self.n_directions} direction{'s were' if self.n_directions > 1 else ' was'} asked for."
         above = int((self.singular_values > self.edge).sum())
         if above == 0:
             return "No singular value stands out of the noise; one direction is kept."
@@ -37,5 +37,5 @@ def choose(coefficients: FloatArray, noise_std: float, n: float, n_directions: i
     values: FloatArray = np.linalg.svd(coefficients, compute_uv=False).astype(np.float64)
     edge = 1.1 * (noise_std + 0.6 / np.sqrt(n)) * (np.sqrt(p) + np.sqrt(q))
     found = max(1, int((values > edge).sum()))
-    k = found if n_directions is None else min(n_directions, len(values))
+    k = found if n_directions is None else n_directions
     return Choice(k, values, float(edge), n_directions is not None)

@@ -43,7 +43,7 @@ def revealing_map(covariance: FloatArray, k: int, floor: float) -> FloatArray:
     Examples
     --------
     >>> np.diag(revealing_map(np.diag([5.0, 3.0, 0.5, 0.5, 0.5]), 2, 0.01)).round(2)
-    array([0.2 , 0.36, 1.  , 1.  , 1.  ])
+    array([0.23, 0.41, 1.  , 1.  , 1.  ])
     """
     values, vectors = descending(covariance)
     values = np.maximum(values, floor)

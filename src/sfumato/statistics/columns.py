@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from sfumato.records import Records
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, Relation
@@ -57,11 +59,20 @@ class OnColumns(BoundedSum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OfColumn(OnColumns):
-    """`query` asked about the records with one feature in the place of the response; the bounds hold unchanged."""
+    """`query` asked about the records with one feature in the place of the response, or its distance from `centre`.
+
+    Both are functions of the record alone, so the bounds hold unchanged.
+    """
+
+    centre: float | None = None
 
     @property
     def describe(self) -> str:
         return f"{self.query.describe.replace(' of y', '')}, of a selected feature"
 
     def of(self, records: Records) -> IntArray:
-        return self.query.of(Records(records.x, records.x[:, self.columns[0]]))
+        values = records.x[:, self.columns[0]]
+        if self.centre is not None:
+            with np.errstate(over="ignore"):
+                values = np.abs(values - self.centre)
+        return self.query.of(Records(records.x, values))

@@ -20,7 +20,7 @@ OCTAVES = 40
 OCTAVE_BINS = 4 * OCTAVES + 3
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Bins:
     """Half-open bins of the real line, ``[edge_i, edge_i+1)``, with open ends: ``len(edges) + 1`` of them.
 

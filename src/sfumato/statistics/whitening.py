@@ -13,7 +13,7 @@ CAP_UNITS = 2.0**15 - 1.0
 """Grid units of the longest whitened record: 16 bits with the sign."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Whitening:
     """``z = W (x - mean)``, clipped radially to `cap`, as integers; with a constant column for the intercept.
 
@@ -43,7 +43,7 @@ class Whitening:
     @property
     def unit(self) -> float:
         """Grid units per unit of z, an integer: the value of the constant column."""
-        return float(np.floor(CAP_UNITS / self.cap))
+        return float(np.floor(CAP_UNITS / max(self.cap, 1.0)))
 
     @property
     def integer_matrix(self) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-CONFIG = {
+CONFIG: dict[str, str | int | float] = {
     "sites": 2,
     "minimum": 2,
     "wait": 60.0,

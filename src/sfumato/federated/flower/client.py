@@ -3,22 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
-from flwr.app import ConfigRecord, Context, Message, RecordDict
-from flwr.clientapp import ClientApp
-
 from sfumato.errors import InputError
 from sfumato.federated.site import Site, handle
 from sfumato.sources import scan
 
 
-def client_app() -> ClientApp:
-    """An app that answers queries from the table its node was configured with."""
+def client_app() -> Any:
+    """A Flower ClientApp that answers queries from the table its node was configured with."""
+    from flwr.clientapp import ClientApp
+
     app = ClientApp()
     app.query()(answer)
     return app
 
 
-def answer(message: Message, context: Context) -> Message:
+def answer(message: Any, context: Any) -> Any:
     """Reply to one message; a refusal is a reply too."""
     head, values = handle(open_site(context.node_config), request_of(message))
     return reply_to(message, head, values)
@@ -36,12 +35,16 @@ def open_site(config: Mapping[str, Any]) -> Site:
     return Site(source, str(config["ledger"]), str(config["folder"]), name=str(config["name"]), random_state=seed)
 
 
-def request_of(message: Message) -> str:
+def request_of(message: Any) -> str:
     """The request a message carries; an empty one, which is refused, if there is none."""
+    from flwr.app import ConfigRecord
+
     record = message.content.get("request")
     return str(record.get("json", "")) if isinstance(record, ConfigRecord) else ""
 
 
-def reply_to(message: Message, head: str, values: bytes) -> Message:
+def reply_to(message: Any, head: str, values: bytes) -> Any:
     """A reply as Flower carries it."""
+    from flwr.app import ConfigRecord, Message, RecordDict
+
     return Message(RecordDict({"reply": ConfigRecord({"json": head, "values": values})}), reply_to=message)

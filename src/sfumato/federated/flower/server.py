@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
-from flwr.serverapp import Grid, ServerApp
-
 from sfumato.bounds import Bounds
 from sfumato.errors import SfumatoError
 from sfumato.estimators.sir import PrivateSIR
@@ -20,14 +17,16 @@ from sfumato.settings.federated import SitesLostError
 FACTS = canonical({"ask": "facts"})
 
 
-def server_app() -> ServerApp:
-    """An app that fits once and ends."""
+def server_app() -> Any:
+    """A Flower ServerApp that fits once and ends."""
+    from flwr.serverapp import ServerApp
+
     app = ServerApp()
     app.main()(main)
     return app
 
 
-def main(grid: Grid, context: Context) -> None:
+def main(grid: Any, context: Any) -> None:
     """Fit with the parameters of the run configuration; what happened is in ``outcome.json`` in any case."""
     config = dict(context.run_config)
     folder = Path(str(config["out"]))
@@ -65,7 +64,7 @@ def estimator_of(config: Mapping[str, Any]) -> PrivateSIR:
 class FlowerTransport:
     """Messages over a Flower `Grid`; the names of the sites are learnt from their first reply."""
 
-    def __init__(self, grid: Grid, sites: int, wait: float, timeout: float) -> None:
+    def __init__(self, grid: Any, sites: int, wait: float, timeout: float) -> None:
         self._grid = grid
         self._timeout = timeout
         self.nodes: dict[str, int] = {}
@@ -91,6 +90,8 @@ class FlowerTransport:
             self.nodes[name], self._first[name] = node, reply
 
     def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:
+        from flwr.app import ConfigRecord, Message, MessageType, RecordDict
+
         messages = [
             Message(
                 RecordDict({"request": ConfigRecord({"json": text})}),

@@ -1,0 +1,127 @@
+"""`sfumato audit`: attack our own claims."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sfumato.cli.failures import as_usage
+from sfumato.cli.output import new_file
+from sfumato.cli.progress import working
+from sfumato.cli.terminal import stdout
+from sfumato.errors import BudgetError, InputError
+
+if TYPE_CHECKING:
+    from sfumato.audit import AuditResult
+    from sfumato.typing import FloatArray
+
+app = typer.Typer(help="Attack our own claims: what can an attacker prove?")
+
+Runs = Annotated[int, typer.Option(min=100, help="Runs on each of two neighbouring data sets.")]
+Delta = Annotated[float, typer.Option(help="Its delta.")]
+
+
+@app.callback(invoke_without_command=True)
+def group(context: typer.Context) -> None:
+    """Attack our own claims: what can an attacker prove about a release, and who can be traced?
+
+    No data of yours is needed, but for 'trace'.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def releases(
+    epsilon: Annotated[float, typer.Option(help="What a release claims to cost.")] = 3.0,
+    delta: Delta = 1e-6,
+    runs: Runs = 2_000,
+    only: Annotated[str, typer.Option(help="Only releases whose name contains this.")] = "",
+) -> None:
+    """Every kind of release on its worst pair of data sets: claimed, audited, tightness."""
+    with working("loading the library") as bar, as_usage():
+        from sfumato.audit.table import audit_table
+        from sfumato.privacy.budget import Budget
+
+        budget = Budget.approximate(epsilon, delta)
+        found = audit_table([budget], runs, only=only, progress=bar.say)
+    if not found:
+        raise InputError(f"only: no release has {only!r} in its name; leave it out to see all.")
+    _show(found, delta)
+    if not all(result.passed for result in found):
+        raise BudgetError("an attacker proved more than was claimed; please report it.")
+
+
+@app.command()
+def controls(runs: Runs = 3_000) -> None:
+    """Broken mechanisms from papers and libraries: the audit must catch every one of them."""
+    with working("loading the library") as bar:
+        from sfumato.audit import audit
+        from sfumato.audit.controls import controls as broken
+
+        found = []
+        for control in broken():
+            bar.say(control.name)
+            found.append(audit(control.mechanism, control.d, control.d_prime, control.claimed, runs, name=control.name))
+    _show(found, 1e-6)
+    if any(result.passed for result in found):
+        raise InputError("runs: not every broken mechanism was caught; give the audit more runs.")
+
+
+@app.command()
+def trace(
+    data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Feather file; its records are attacked.")],
+    response: Annotated[str, typer.Option("--response", "-y", help="Column to explain, cut at its median.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The picture to write (SVG).")] = Path("tracing.svg"),
+    epsilon: Annotated[float, typer.Option(help="Budget of the private direction.")] = 1.0,
+    delta: Delta = 1e-6,
+    splits: Annotated[int, typer.Option(min=1, help="Random splits into members and outsiders.")] = 50,
+) -> None:
+    """Who was in the data? Trace people in a raw and in a private direction (ROC curves).
+
+    For the curator's own eyes: the picture shows how well people of this very data set can be found.
+    """
+    with new_file(out) as draft, working("loading the library") as bar:
+        from sfumato.audit.tracing import private_direction, raw_direction, roc_svg
+        from sfumato.audit.tracing import trace as attack
+        from sfumato.privacy.budget import Budget
+
+        with as_usage():
+            private = private_direction(Budget.approximate(epsilon, delta))
+        x, y = _table(data, response)
+        bar.say("tracing")
+        curves = attack(x, y, {"raw": raw_direction, f"epsilon = {epsilon:g}": private}, splits=splits)
+        draft.write_text(roc_svg(curves), encoding="utf-8")
+    for curve in curves:
+        stdout().print(f"{curve.label}: area under the curve {curve.area:.3f}", markup=False)
+    stdout().print(f"[bold]{out}[/]", soft_wrap=True)
+
+
+def _table(data: str, response: str) -> "tuple[FloatArray, FloatArray]":
+    import numpy as np
+
+    from sfumato.files import open_source
+    from sfumato.files.names import find
+
+    source = open_source(find(data), response, None, None, {})
+    source.check()
+    parts = [records for part in source.parts() for records in source.read(part)]
+    return np.vstack([part.x for part in parts]), np.concatenate([part.y for part in parts]).astype(np.float64)
+
+
+def _show(found: "list[AuditResult]", delta: float) -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("attacked")
+    for heading in ("claimed epsilon", "proved", "tightness"):
+        table.add_column(heading, justify="right")
+    table.add_column("claim")
+    for result in found:
+        at = delta if result.delta is None else result.delta
+        numbers = (f"{result.claimed_epsilon(at):.3g}", f"{result.audited_epsilon(at):.3g}", f"{result.tightness:.2f}")
+        table.add_row(Text(result.name), *numbers, "holds" if result.passed else "[bold red]false[/]")
+    stdout().print(table)
+    stdout().print(f"{found[0].runs} runs on each data set, {100 * found[0].confidence:.4g} % confidence.")
