@@ -5,7 +5,7 @@
 
 import argparse
 
-from benchmarks import accuracy, dimension, federated, gep, label, location, planner, real, speed
+from benchmarks import accuracy, dimension, federated, gep, label, location, planner, real, sparse, speed
 
 STUDIES = {
     "accuracy": accuracy.main,
@@ -16,6 +16,7 @@ STUDIES = {
     "location": location.main,
     "planner": planner.main,
     "real": real.main,
+    "sparse": sparse.main,
     "speed": speed.main,
 }
 

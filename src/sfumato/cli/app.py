@@ -5,13 +5,17 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
+from sfumato.cli import audit, ledger
 from sfumato.cli.bounds import bounds_app
 from sfumato.cli.datasets import datasets_app
 from sfumato.cli.demo import demo
 from sfumato.cli.explain import explain
 from sfumato.cli.failures import Cautious
+from sfumato.cli.federated import federated_app
 from sfumato.cli.fit import fit
+from sfumato.cli.local import local_app
 from sfumato.cli.model import report, transform
+from sfumato.cli.reproduce import reproduce
 
 EPILOG = (
     "Exit codes: 0 done, 1 unexpected failure, 2 something in the command or the data must be mended, "
@@ -56,3 +60,8 @@ app.command(rich_help_panel="Fit")(explain)
 app.add_typer(bounds_app, name="bounds", rich_help_panel="Fit")
 app.command(rich_help_panel="Use a fitted model")(transform)
 app.command(rich_help_panel="Use a fitted model")(report)
+app.add_typer(ledger.app, name="ledger", rich_help_panel="Account for it")
+app.add_typer(audit.app, name="audit", rich_help_panel="Account for it")
+app.add_typer(local_app, name="local", rich_help_panel="Without a curator")
+app.add_typer(federated_app, name="federated", rich_help_panel="Without a curator")
+app.command(rich_help_panel="Research")(reproduce)

@@ -13,6 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.expect import show_expectations
 from sfumato.report.document import Document, Heatmap, figure, figures, percent
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def show_plan(console: Console, plan: "Explanation", title: str) -> None:
     console.print()
     console.print(table)
     console.print(f"All {len(plan.plan.lines)} releases together: [bold]{plan.budget.describe()}[/].")
+    show_expectations(console, plan)
 
 
 def _directions(document: Document, explained: Sequence[float]) -> RenderableType:
