@@ -35,7 +35,7 @@ def test_planted_pairs_are_found_nearly_as_well_as_without_privacy(options):
         ratios.append(private / (subspace_distance(plain.x_weights, a) + subspace_distance(plain.y_weights, b)))
         assert cca.correlations_ == pytest.approx([0.9, 0.6], abs=0.03)
         assert cca.ledger_.total() == pytest.approx(1.0, abs=1e-6)
-    assert np.mean(ratios) < 2.0  # 1.3 over 60 replications: benchmarks/results/gep-cca.md
+    assert np.mean(ratios) < 2.0
 
 
 def test_the_number_of_pairs_is_found_and_directions_are_orthonormal():

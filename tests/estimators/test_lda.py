@@ -35,7 +35,7 @@ def test_digits_are_told_apart_nearly_as_well_as_without_privacy(options):
     plain = LinearDiscriminantAnalysis().fit(x, y).score(other, truth)
     models = [PrivateLDA(classes=list(range(10)), n_directions=9, **options).fit(x, y) for _ in range(3)]
     kept = np.mean([(model.predict(other) == truth).mean() for model in models]) / plain
-    assert kept > 0.95  # 0.98 over 60 replications: benchmarks/results/gep-lda.md
+    assert kept > 0.95
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
