@@ -31,7 +31,21 @@ def test_derived_values_are_computed_once_for_each_key():
         calls.append(1)
         return records.y * 2
 
-    a, b = object(), object()
+    class Key:
+        """Anything that can be forgotten."""
+
+    a, b = Key(), Key()
     for key in (a, a, b):
         assert records.derive(key, compute).tolist() == [0, 2, 4]
     assert len(calls) == 2
+
+
+def test_derived_values_are_dropped_with_their_key():
+    class Key:
+        """Anything that can be forgotten."""
+
+    records, key = Records(np.zeros((3, 1)), np.arange(3.0)), Key()
+    records.derive(key, lambda: records.y)
+    assert len(records._derived) == 1
+    del key
+    assert len(records._derived) == 0

@@ -123,7 +123,7 @@ def test_a_closed_pipe_is_no_traceback_and_loses_no_result(start, here, fit_word
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("sfumato f", ["fit"]),
+        ("sfumato f", ["fit", "federated"]),
         ("sfumato fit --relation ad", ["add-remove"]),
         ("sfumato fit patients.csv --response w", ["weight", "ward"]),
         ("sfumato fit absent.csv --response w", []),

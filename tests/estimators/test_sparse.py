@@ -54,7 +54,7 @@ def test_the_mean_distance_meets_the_bar_of_the_first_row_of_table_2():
     distances = []
     for seed in range(12):
         sample = xia("M1", n=1000, p=1000, high_dimensional=True, random_state=900 + seed)
-        fit = PrivateSparseSIR(1.0, 1000**-1.1, 1, BOX).fit(sample.x, sample.y)
+        fit = PrivateSparseSIR(1.0, 1000**-1.1, 1, BOX, random_state=seed).fit(sample.x, sample.y)
         distances.append(subspace_distance(fit.directions_, sample.directions))
     assert np.mean(distances) < 0.13  # 0.060 measured over 50 replications, standard deviation 0.04; the bar is 0.10
 

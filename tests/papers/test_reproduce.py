@@ -50,7 +50,7 @@ def test_a_replication_of_table_1_measures_every_column():
 
 def test_a_replication_of_table_2_measures_every_column():
     measured = high_dimension("M3", 1500, 60, "first", 0)
-    assert set(measured) == HIGH and all(0 <= value <= 2.0 for value in measured.values())
+    assert set(measured) == HIGH and all(0 <= value <= 2.0 + 1e-9 for value in measured.values())
 
 
 def test_private_slices_hardly_change_the_eigen_gap_at_large_epsilon():

@@ -23,6 +23,7 @@ from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.validation import CandidateSums
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, Relation
@@ -95,6 +96,7 @@ def queries() -> dict[str, BoundedSum]:
         "sign scores": signs,
         "sign scores of two columns": OnColumns(SignScores(np.zeros(2), bins, table), np.array([0, 2])),
         "distances from a quantile": QuantileScores(bins, 1, 4),
+        "projections of candidates": CandidateSums(grid, bins, (np.eye(FEATURES)[:, :1], mixing[:, :2]), 1.0),
         "picture": ProjectionHistogram(whitening, np.array([1.0, 0.0, 0.0]), bins, classes, bins.count, 24),
     }
 

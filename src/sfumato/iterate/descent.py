@@ -86,8 +86,9 @@ def descend(
 
 def init(whitening: Whitening, ranks: Ranks, n_directions: int | None, schedule: Schedule) -> State:
     """Zero coefficients; the residual is f itself, whose size the released ranks tell."""
-    wanted = (n_directions or 1) + schedule.extra
+    wanted = n_directions or 1
     if ranks.is_ordered:
+        # More directions asked for than functions: further cosines of the last weight.
         weights = (*schedule.weights, *schedule.weights[-1:] * (wanted - len(schedule.weights)))
         table = cosines(ranks.probabilities, np.asarray(weights))
     else:

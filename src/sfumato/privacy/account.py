@@ -75,41 +75,59 @@ class Account:
 
     def after(self, line: Line) -> "Account":
         """The account with one more line, or `BadLineError`."""
+        books = Books(self)
+        books.enter(line)
+        return books.account()
+
+
+class Books:
+    """An account while lines are being entered: the same sums as line by line, without a copy for each."""
+
+    def __init__(self, account: Account) -> None:
+        self._start = account
+        self._runs = dict(account.runs)
+        self._entries = list(account.entries)
+
+    def account(self) -> Account:
+        """The account so far."""
+        return replace(self._start, runs=dict(self._runs), entries=tuple(self._entries))
+
+    def enter(self, line: Line) -> None:
+        """One more line; `BadLineError`, and no change, if it does not belong."""
         match line.kind:
             case "reserve" | "repair":
-                return self._reserved(line)
+                self._reserve(line)
             case "entry":
-                return self._recorded(line)
+                self._record(line)
             case "close":
-                run = self._run(line)
-                return self._with(replace(run, closed=True))
-        raise BadLineError(f"its kind {line.kind[:20]!r} is not known to this version")
+                self._close(line)
+            case _:
+                raise BadLineError(f"its kind {line.kind[:20]!r} is not known to this version")
 
-    def _reserved(self, line: Line) -> "Account":
-        run = self.runs.get(name := text_field(line, "run"), Run(name))
-        if run.closed:
-            raise BadLineError("it sets a cost aside for a run that is closed")
-        planned = events_from(line.fields.get("planned"))
+    def _reserve(self, line: Line) -> None:
+        run = self._open(line, "it sets a cost aside for a run that is closed")
+        planned = run.planned + events_from(line.fields.get("planned"))
         by = line.fields.get("by")
         begun = replace(run, by=by if isinstance(by, dict) else {}, at=_optional(line, "at"))
-        return self._with(replace(begun, planned=run.planned + planned, purpose=_optional(line, "purpose")))
+        self._runs[run.id] = replace(begun, planned=planned, purpose=_optional(line, "purpose"))
 
-    def _recorded(self, line: Line) -> "Account":
-        entry, name = entry_from(line.fields.get("entry")), text_field(line, "run")
-        run = self.runs.get(name, Run(name))
-        if run.closed:
-            raise BadLineError("it records a release of a run that is closed")
-        account = self._with(replace(run, entries=(*run.entries, (_origin(line), entry))))
-        return replace(account, entries=(*self.entries, entry))
+    def _record(self, line: Line) -> None:
+        entry = entry_from(line.fields.get("entry"))
+        run = self._open(line, "it records a release of a run that is closed")
+        self._runs[run.id] = replace(run, entries=(*run.entries, (_origin(line), entry)))
+        self._entries.append(entry)
 
-    def _run(self, line: Line) -> Run:
+    def _close(self, line: Line) -> None:
         name = text_field(line, "run")
-        if name not in self.runs:
+        if name not in self._runs:
             raise BadLineError("it closes a run that never began")
-        return self.runs[name]
+        self._runs[name] = replace(self._runs[name], closed=True)
 
-    def _with(self, run: Run) -> "Account":
-        return replace(self, runs={**self.runs, run.id: run})
+    def _open(self, line: Line, complaint: str) -> Run:
+        run = self._runs.get(name := text_field(line, "run"), Run(name))
+        if run.closed:
+            raise BadLineError(complaint)
+        return run
 
 
 def open_account(line: Line) -> Account:

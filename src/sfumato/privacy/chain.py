@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass, replace
 
-from sfumato.privacy.account import Account, open_account
+from sfumato.privacy.account import Account, Books, open_account
 from sfumato.privacy.ledger_lines import START, BadLineError, Line, read_line
 
 _NONE = Line("", {}, "", "")
@@ -43,21 +43,24 @@ class Chain:
 
     def extend(self, raw: bytes) -> "Chain":
         """The chain with the bytes that follow `size`."""
-        lines, account, head, at = list(self.lines), self.account, self.head, 0
+        lines, head, at = list(self.lines), self.head, 0
+        books = None if self.account is None else Books(self.account)
+        damage = None
         while at < len(raw):
             try:
                 line, end = _next(raw, at, head)
-                account = _apply(account, line)
+                books = _enter(books, line)
             except BadLineError as error:
                 line, end = _acknowledged(raw, at, head)
                 try:
-                    account = _apply(account, line)
+                    books = _enter(books, line)
                 except BadLineError:
                     damage = Damage(len(lines) + 1, raw[at:], b"\n" not in raw[at:], str(error))
-                    return Chain(tuple(lines), account, self.size + at, damage)
+                    break
             lines.append(line)
             head, at = line.hash, end
-        return Chain(tuple(lines), account, self.size + at, None)
+        account = None if books is None else books.account()
+        return Chain(tuple(lines), account, self.size + at, damage)
 
     def append(self, line: Line, size: int) -> "Chain":
         """The chain after a line of `size` bytes that was just written."""
@@ -65,8 +68,11 @@ class Chain:
         return replace(self, lines=(*self.lines, line), account=self.account.after(line), size=self.size + size)
 
 
-def _apply(account: Account | None, line: Line) -> Account:
-    return open_account(line) if account is None else account.after(line)
+def _enter(books: Books | None, line: Line) -> Books:
+    if books is None:
+        return Books(open_account(line))
+    books.enter(line)
+    return books
 
 
 def _next(raw: bytes, at: int, head: str) -> tuple[Line, int]:
