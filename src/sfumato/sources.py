@@ -16,8 +16,8 @@ from sfumato.typing import FloatArray, IntArray
 
 _MOST_CLASSES = 2**15
 MISSING = "x or y has missing or infinite values; drop or impute them first."
-CHUNK_VALUES = 2**17
-"""Numbers per chunk, 1 MiB: the temporaries of a query stay in the processor's cache."""
+CHUNK_VALUES = 2**19
+"""Numbers per chunk, 4 MiB: smaller ones pay more in interpreter time than the processor's cache gives back."""
 
 
 def chunk_rows(n_features: int) -> int:
