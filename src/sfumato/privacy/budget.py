@@ -26,6 +26,8 @@ class Budget:
     rho : float or None
         The zero-concentrated guarantee, instead of the other two.
 
+    Examples
+    --------
     >>> Budget.approximate(1, 1e-6).describe()
     '(epsilon = 1, delta = 1e-06)'
     """
