@@ -35,7 +35,7 @@ class Records:
         default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
     )
 
-    def derive(self, key: object, compute: Callable[[], FloatArray | IntArray]) -> NDArray[np.int16]:
+    def derive(self, key: object, compute: Callable[[], NDArray[np.integer]]) -> NDArray[np.int16]:
         """What `compute` gives, small integers, kept as int16 for as long as these records and `key` are.
 
         Several queries look at the same map of the records (their whitened coordinates, the bin of y). A source in
@@ -43,7 +43,7 @@ class Records:
         of x; a source that reads files makes new ones and keeps nothing. `key` is compared by identity.
         """
         if key not in self._derived:
-            self._derived[key] = compute().astype(np.int16)
+            self._derived[key] = compute().astype(np.int16, copy=False)
         return self._derived[key]
 
     def __len__(self) -> int:

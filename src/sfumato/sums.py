@@ -96,7 +96,7 @@ def as_integers(exact: FloatArray) -> IntArray:
 
 
 def shrink_into_ball(vectors: FloatArray, squared_norms: FloatArray, radius: float) -> FloatArray:
-    """Integer rows scaled radially and truncated so that none is longer than `radius`.
+    """Integer rows scaled radially and truncated, in place, so that none is longer than `radius`.
 
     Rows inside the ball are returned unchanged, to the bit. For the others the factor is taken 2**-40 too
     small, far more than the few roundings (2**-52 each) of the square root, the quotient and the product, and
@@ -106,8 +106,8 @@ def shrink_into_ball(vectors: FloatArray, squared_norms: FloatArray, radius: flo
     np.maximum(factor, radius, out=factor)
     np.divide(radius, factor, out=factor)
     factor[factor < 1.0] *= 1.0 - 2.0**-40
-    scaled: FloatArray = vectors * factor[:, None]
-    return np.trunc(scaled, out=scaled)
+    vectors *= factor[:, None]
+    return np.trunc(vectors, out=vectors)
 
 
 def round_within(values: FloatArray, columns: int) -> FloatArray:

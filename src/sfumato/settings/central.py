@@ -23,6 +23,7 @@ class Central:
     """
 
     def __init__(self, source: Source, *, threads: int | None = None) -> None:
+        _keep_freed_pages()
         self._source = source
         self._threads = threads or min(os.process_cpu_count() if hasattr(os, "process_cpu_count") else _cores(), 16)
 
@@ -48,6 +49,17 @@ class Central:
 def _controller() -> ThreadpoolController:
     """Finding the BLAS libraries takes 5 ms, longer than many a sum; do it once."""
     return ThreadpoolController()
+
+
+@cache
+def _keep_freed_pages() -> None:
+    """Make the allocator keep the pages of freed temporaries, so that the next chunk need not fault them in again.
+
+    glibc raises its limit for mapping (and for giving memory back) to the size of the largest mapped block freed so
+    far, at most 32 MiB (mallopt(3), M_MMAP_THRESHOLD). Freeing one such block, never touched, does it once for the
+    process; without it half the time of a pass goes into page faults. Elsewhere it does nothing.
+    """
+    np.empty(2**25 - 2**16, dtype=np.uint8)
 
 
 def _cores() -> int:

@@ -55,7 +55,7 @@ class Residual:
         bits = min(20, 25 - z.shape[1].bit_length())
         table = np.rint(self.table * (self.whitening.unit * 2.0**bits))
         bounded = np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
-        e = table[self.bins.index(records)]
+        e = table.take(self.bins.index(records), axis=0)
         e -= z @ np.rint(bounded * 2.0**bits)
         e /= self.whitening.unit * 2.0**bits * self.unit
         np.rint(e, out=e)

@@ -5,6 +5,7 @@ per feature), so its length is sqrt(m), and two records differ in at most 2m pla
 sqrt(2 m). Both are attained.
 """
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,8 +141,10 @@ class OctaveHistograms(BoundedSum):
         return f"histogram of the order of magnitude of each feature, {OCTAVE_BINS} bins"
 
     def of(self, records: Records) -> IntArray:
-        exact = _counts(records.x.view(np.int64) >> 52 & 0xFFF, 4096)
-        return np.stack([np.bincount(_OCTAVE_OF, row, OCTAVE_BINS) for row in exact]).astype(np.int64)
+        tops = np.ascontiguousarray(records.x.view(np.uint16)[:, _TOP::4])
+        octave = np.take(_OCTAVE_OF, tops, mode="clip").astype(np.int64)
+        octave += _first_bin(self.shape)
+        return _counts(octave, self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,19 +179,23 @@ class LinearHistograms(BoundedSum):
             position = records.x - self.lower
             position *= self.bins / (self.upper - self.lower)
         np.clip(position, -1, self.bins, out=position)
-        position += 1.0  # not negative any more, so that the conversion to integers is a floor
-        return _counts(position.astype(np.int64), self.bins + 2)
+        position += _first_bin(self.shape) + 1.0  # not negative any more: the conversion to integers is a floor
+        return _counts(position.astype(np.int64), self.shape)
 
 
-def _octaves() -> IntArray:
-    """Octave bin of each of the 4096 patterns of sign and exponent at the top of a float64 (IEEE 754).
+_TOP = 3 if sys.byteorder == "little" else 0
+"""Which 16 bits of a float64 hold its sign and exponent (and, below them, four bits of the fraction)."""
+
+
+def _octaves() -> NDArray[np.uint8]:
+    """Octave bin of each pattern of the top 16 bits of a float64 (IEEE 754).
 
     Reading the bits makes the bin an exact function of the number. Bin ``2 * OCTAVES + 1`` holds zero and what is
     below 2**-40 in absolute value; k bins further up is ``[2**(k-41), 2**(k-40))``, down the same with a minus.
     """
-    pattern = np.arange(4096)
+    pattern = np.arange(2**16) >> 4
     exponent = np.clip((pattern & 0x7FF) - 1023 + OCTAVES + 1, 0, 2 * OCTAVES + 1)
-    return np.asarray(np.where(pattern & 0x800, -exponent, exponent) + 2 * OCTAVES + 1)
+    return np.asarray(np.where(pattern & 0x800, -exponent, exponent) + 2 * OCTAVES + 1, dtype=np.uint8)
 
 
 _OCTAVE_OF = _octaves()
@@ -200,8 +207,12 @@ def octave_edges() -> FloatArray:
     return np.concatenate([-powers[::-1], powers])
 
 
-def _counts(index: IntArray, bins: int) -> IntArray:
-    """Histogram of each column of a table of bin numbers."""
-    features = index.shape[1]
-    index += np.arange(features) * bins
-    return np.bincount(index.ravel(), minlength=features * bins).reshape(features, bins)
+def _first_bin(shape: tuple[int, ...]) -> IntArray:
+    """Number of each feature's first bin when the histograms of all features lie one after another."""
+    features, bins = shape
+    return np.arange(features) * bins
+
+
+def _counts(index: IntArray, shape: tuple[int, ...]) -> IntArray:
+    """Histograms of a table of such bin numbers."""
+    return np.bincount(index.ravel(), minlength=shape[0] * shape[1]).reshape(shape)

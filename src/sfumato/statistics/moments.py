@@ -86,4 +86,4 @@ class Moments(BoundedSum):
         x *= UNITS / (self.radius * 2.0**self.source.bits)
         round_within(x, x.shape[1])
         x = shrink_into_ball(x, squared_norms(x), float(UNITS))
-        return as_integers(np.concatenate([x.sum(axis=0), (x.T @ x)[np.triu_indices(x.shape[1])]]))
+        return as_integers(np.concatenate([np.ones(len(x)) @ x, (x.T @ x)[np.triu_indices(x.shape[1])]]))

@@ -99,7 +99,7 @@ class ProductRows(BoundedSum):
         bits = 29 - len(self.support).bit_length()
         largest = max(float(np.abs(part).max(initial=0.0)) for part in (self.coefficients, self.table))
         unit = max(largest, 1e-200) / 2.0**bits
-        e = np.rint(self.table / unit * 2.0**self.source.bits)[self.bins.index(records)]
+        e = np.rint(self.table / unit * 2.0**self.source.bits).take(self.bins.index(records), axis=0)
         e += x[:, self.support] @ np.rint(self.coefficients / unit)
         e *= unit / 2.0**self.source.bits * (E_UNITS / self.radius)
         round_within(e, e.shape[1])

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.bounds import Grid
 from sfumato.records import Records
@@ -65,11 +66,12 @@ class Whitening:
         """Whitened integer rows (n, p + 1); the last column is the constant `unit`."""
         return records.derive(self, lambda: self._integers(records)).astype(np.float64)
 
-    def _integers(self, records: Records) -> FloatArray:
+    def _integers(self, records: Records) -> NDArray[np.int16]:
         x = self.source.integers(records.x)
         x -= np.rint(np.clip(self.mean, -1.0, 1.0) * 2.0**self.source.bits)
         z = x @ self.integer_matrix.T
         z *= self.matrix_unit * self.unit / 2.0**self.source.bits
         round_within(z, z.shape[1])
-        z = shrink_into_ball(z, squared_norms(z), self.cap * self.unit)
-        return np.column_stack([z, np.full(len(z), self.unit)])
+        with_constant = np.full((len(z), z.shape[1] + 1), self.unit, dtype=np.int16)
+        with_constant[:, :-1] = shrink_into_ball(z, squared_norms(z), self.cap * self.unit)
+        return with_constant
