@@ -141,7 +141,7 @@ class OctaveHistograms(BoundedSum):
         return f"histogram of the order of magnitude of each feature, {OCTAVE_BINS} bins"
 
     def of(self, records: Records) -> IntArray:
-        tops = np.ascontiguousarray(records.x.view(np.uint16)[:, _TOP::4])
+        tops = np.ascontiguousarray(np.ascontiguousarray(records.x).view(np.uint16)[:, _TOP::4])
         octave = np.take(_OCTAVE_OF, tops, mode="clip").astype(np.int64)
         octave += _first_bin(self.shape)
         return _counts(octave, self.shape)
