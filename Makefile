@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# Flower pins versions that the development tools do not have: the deployment test runs it from an environment of its own.
+FLOWER := .venv-flower
 
 .PHONY: demo test lint docs bench clean
 .DEFAULT_GOAL := test
@@ -13,10 +15,15 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $@
 
+$(FLOWER)/.installed: pyproject.toml $(STAMP)
+	$(PYTHON) -m venv $(FLOWER)
+	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[federated]"
+	touch $@
+
 demo: $(STAMP)    ## fit a private SIR on built-in data and write report.html
 	$(BIN)/sfumato demo --out report.html
 
-test: $(STAMP) lint    ## everything that must hold before a change lands
+test: $(STAMP) $(FLOWER)/.installed lint    ## everything that must hold before a change lands
 	$(BIN)/python -m pytest -n 2
 
 lint: $(STAMP)
@@ -33,4 +40,4 @@ bench: $(STAMP)    ## the long studies behind every accuracy and speed claim
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(FLOWER) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -6,7 +6,8 @@ import pytest
 from sfumato import Bounds, InputError, PrivateSIR, subspace_distance
 from sfumato.estimators.pipeline import run
 from sfumato.federated import simulate
-from sfumato.federated.simulate import facts_of, fit_sites
+from sfumato.federated.facts import facts_of
+from sfumato.federated.simulation import fit_sites
 from sfumato.federated.task import federated_task
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
@@ -112,7 +113,7 @@ def test_a_shared_ledger_is_refused_because_each_site_has_its_own():
 @pytest.mark.parametrize(("trust", "honest", "wanted"), [("sites", None, 4.0), ("secure-aggregation", 4, 1.0)])
 def test_the_noise_of_the_sum_has_the_variance_its_trust_model_states(trust, honest, wanted):
     """Sixteen sites against one: standard deviations of many coordinates of noise alone."""
-    from sfumato.federated.simulate import InProcess, OneThread
+    from sfumato.federated.simulation import InProcess, OneThread
     from sfumato.privacy.noise import SecureNoise
     from sfumato.privacy.plan import Line, Plan
     from sfumato.settings.federated import FederatedCurator, SiteCurator, SiteLedger

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.bounds import Bounds
 from sfumato.federated.checks import check
-from sfumato.federated.task import Facts
+from sfumato.federated.facts import Facts
 from sfumato.federated.terms import KNOWN, kind_of
 from sfumato.federated.wire import Decoder, RefusedError, canonical, encode
 from sfumato.privacy.events import Gaussian

@@ -90,7 +90,7 @@ def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
     centre = np.zeros(task.n_features) if task.bounds is None else task.bounds.grid(task.n_features).centre
     found = screen(curator, centre, ranks, n, task.n_directions or 1, task.rule)
     view = ColumnView(curator, found.kept)
-    bounds = find_spans(curator, found.kept) if task.bounds is None else _some(task.bounds, found.kept)
+    bounds = find_spans(curator, found.kept) if task.bounds is None else some_bounds(task.bounds, found.kept)
     small = Task(
         len(found.kept),
         task.n_records,
@@ -100,16 +100,16 @@ def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
         picture=task.picture,
         schedule=task.schedule,
     )
-    return _everywhere(solve(small, view, ranks, bounds), task, found.kept), found
+    return spread(solve(small, view, ranks, bounds), task, found.kept), found
 
 
-def _some(bounds: Bounds, columns: IntArray) -> Bounds:
+def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
     """The bounds of some features."""
     lower, upper = (bound if bound.ndim == 0 else bound[columns] for bound in (bounds.lower, bounds.upper))
     return Bounds(lower, upper)
 
 
-def _everywhere(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
+def spread(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
     """The outcome with zeros for features that were not kept; their centre and scale are those of the bounds."""
     p, spectrum = task.n_features, outcome.spectrum
     public = (task.bounds or Bounds(-1.0, 1.0)).grid(p)

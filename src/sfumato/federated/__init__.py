@@ -4,7 +4,23 @@
 docs/howto/federated.md.
 """
 
-from sfumato.federated.simulate import simulate
-from sfumato.settings.federated import SitesLostError
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.federated.simulation import simulate
+    from sfumato.settings.federated import SitesLostError
 
 __all__ = ["SitesLostError", "simulate"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import when asked: a deployed site, which starts a process for every message, needs neither of them."""
+    if name == "simulate":
+        from sfumato.federated.simulation import simulate
+
+        return simulate
+    if name == "SitesLostError":
+        from sfumato.settings.federated import SitesLostError
+
+        return SitesLostError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

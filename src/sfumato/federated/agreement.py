@@ -18,7 +18,7 @@ from sfumato.statistics.gradients import ResidualProduct
 from sfumato.statistics.histograms import LinearHistograms, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, IntArray
 
 LEVEL = 1e-4
 """Chance that any of the sites of one distribution is ever said to disagree, over all comparisons of a run."""
@@ -75,6 +75,11 @@ class Watched:
         if type(query) in _ABOUT and all(self.sizes[site] for site in releases):
             self._compare(query, name, dict(releases))
         return releases
+
+    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
+        """The picks of the sites that are still in; nothing to compare, as honest sites may name different features."""
+        picks = self._sites.pick(query, name)
+        return {site: found for site, found in picks.items() if not (self._leave_out and site in self.disagreeing)}
 
     def _compare(self, query: BoundedSum, name: str, releases: dict[str, Release]) -> None:
         agreeing = {site: found for site, found in releases.items() if site not in self.disagreeing}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.federated.task import Facts
+from sfumato.federated.facts import Facts
 from sfumato.federated.wire import RefusedError
 from sfumato.statistics.gradients import LARGEST_COEFFICIENT, Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram

@@ -12,10 +12,14 @@ from sklearn.base import clone
 
 from sfumato.errors import InputError
 from sfumato.estimators.parameters import budget_of, relation_of
+from sfumato.estimators.pipeline import Task
 from sfumato.estimators.pipeline import run as walk
 from sfumato.estimators.sir import PrivateSIR
+from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.agreement import Watched
-from sfumato.federated.task import Facts, federated_task
+from sfumato.federated.facts import Facts
+from sfumato.federated.sparse import SparseSites
+from sfumato.federated.task import federated_task
 from sfumato.federated.terms import Terms
 from sfumato.federated.uploads import BadUploadError, facts_from, release_from
 from sfumato.federated.wire import canonical, encode
@@ -24,6 +28,7 @@ from sfumato.privacy.plan import Plan
 from sfumato.release import Release
 from sfumato.settings.federated import FederatedCurator, SiteLedger, SitesLostError, trust_of
 from sfumato.sums import BoundedSum
+from sfumato.typing import IntArray
 
 PATIENCE = 2
 
@@ -99,6 +104,10 @@ class RemoteSites:
             self._ledger.record(Entry(*entry, self._ledger.relation))
         return releases
 
+    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
+        """No plan that a deployment proposes has a selection."""
+        raise RuntimeError(f"line {name!r} is a selection, which deployed sites do not answer.")
+
     def _miss(self, name: str, absent: list[str]) -> None:
         """A site that misses rounds in a row is given up, so that the others need not wait for it every time."""
         self._missed = Counter({site: self._missed[site] + 1 for site in absent})
@@ -157,6 +166,8 @@ def fit_remote(
     """
     if estimator.random_state is not None or estimator.ledger is not None:
         raise InputError("random_state and ledger belong to the sites; leave them None at the coordinator.")
+    if isinstance(estimator, PrivateSparseSIR):
+        raise InputError("estimator: deployed sites answer PrivateSIR alone; try a sparse fit with simulate.")
     fitted: PrivateSIR = clone(estimator)
     relation, budget = relation_of(fitted.relation), budget_of(fitted.epsilon, fitted.delta, fitted.rho)
     needed = len(sites) if minimum is None else minimum
@@ -173,7 +184,7 @@ def fit_remote(
     task = federated_task(fitted, remote.facts, relation)
     try:
         watched = Watched(remote)
-        fitted._keep(walk(task, FederatedCurator(watched, relation, needed)), ledger)
+        fitted._keep(walk(_plain(task), FederatedCurator(watched, relation, needed)), ledger)
     except SitesLostError as error:
         if run is None:  # nobody can go on with a run without a name: give back what it set aside
             remote.close()
@@ -182,6 +193,11 @@ def fit_remote(
     fitted.sites_, fitted.left_out_, fitted.transfers_ = remote.facts, remote.left_out, tuple(remote.transfers)
     _remember(fitted, next(iter(remote.facts.values())))
     return fitted
+
+
+def _plain(task: Task | SparseSites) -> Task:
+    assert isinstance(task, Task)
+    return task
 
 
 def _enough(remote: RemoteSites, needed: int) -> None:

@@ -1,6 +1,7 @@
 """What a coordinator keeps of a federated fit: directions, every site's spending, who was left out, bytes sent."""
 
 import json
+import os
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,23 @@ def outcome(fitted: PrivateSIR) -> dict[str, Any]:
     }
 
 
-def summary(fitted: PrivateSIR) -> str:
-    """In a few lines, for the terminal."""
-    spent = [f"  {name}: epsilon {float(told['epsilon']):.4g} spent" for name, told in fitted.spending_.items()]
-    lost = [f"  left out: {name}, {why}" for name, why in fitted.left_out_.items()]
-    lost += [f"  {name} disagrees with the others in {found.about}" for name, found in fitted.disagreeing_.items()]
-    head = f"{len(fitted.directions_)} direction(s) from {len(fitted.sites_)} site(s)"
+def summary(found: dict[str, Any]) -> str:
+    """An outcome in a few lines, for the terminal."""
+    spent = [f"  {name}: epsilon {float(told['epsilon']):.4g} spent" for name, told in found["spending"].items()]
+    lost = [f"  left out: {name}, {why}" for name, why in found["left_out"].items()]
+    lost += [f"  {name} disagrees with the others in {about}" for name, about in found["disagreeing"].items()]
+    head = f"{len(found['directions'])} direction(s) from {len(found['sites'])} site(s)"
     return "\n".join([head, *spent, *lost])
 
 
 def write_outcome(fitted: PrivateSIR, folder: Path) -> None:
-    """Write ``outcome.json`` and ``report.html``."""
-    (folder / "outcome.json").write_text(json.dumps(outcome(fitted), indent=1), encoding="utf-8")
+    """Write ``report.html``, then ``outcome.json``: whoever waits for the outcome finds both."""
     fitted.report(folder / "report.html")
+    write_json(outcome(fitted), folder)
+
+
+def write_json(found: dict[str, Any], folder: Path) -> None:
+    """Write ``outcome.json`` in one step, so that nobody reads half of it."""
+    part = folder / "outcome.part"
+    part.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    os.replace(part, folder / "outcome.json")

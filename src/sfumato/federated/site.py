@@ -10,9 +10,8 @@ import numpy as np
 from sfumato.errors import BudgetError, SfumatoError
 from sfumato.federated.account import RunLedger
 from sfumato.federated.checks import check
-from sfumato.federated.simulate import facts_of, site_noise
+from sfumato.federated.facts import Facts, facts_of, site_noise
 from sfumato.federated.store import Store
-from sfumato.federated.task import Facts
 from sfumato.federated.terms import Terms, kind_of, run_from, terms_from
 from sfumato.federated.wire import Decoder, RefusedError, canonical, digest
 from sfumato.privacy.budget import Budget

@@ -2,35 +2,24 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.estimators.parameters import budget_of
 from sfumato.estimators.pipeline import Task
+from sfumato.estimators.sparse import PrivateSparseSIR
+from sfumato.estimators.sparse_pipeline import SparseTask, usual_picks
+from sfumato.federated.facts import Facts
+from sfumato.federated.sparse import SparseSites
 from sfumato.iterate.descent import Schedule
 from sfumato.privacy.budget import Budget
-from sfumato.records import Response
 from sfumato.typing import Relation
 
 FEW_ROUNDS = Schedule(shares=(2.0, 2.0, 3.0), steps=(1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5))
 """Noise is sqrt(K) times that of a central run, so three steps and four functions of the response rather than four and
 twelve: each step keeps enough of the budget to see something, and fewer rounds are sent."""
-PLENTY = 15_000.0
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a site says about itself; all of it public. `n_records` is None under add/remove-one.
-
-    `rehearsal` says that its noise is seeded, so that nothing it releases is private.
-    """
-
-    n_features: int
-    n_records: int | None
-    response: Response
-    feature_names: tuple[str, ...] | None = None
-    rehearsal: bool = False
+PLENTY = 6_000.0
 
 
 def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
@@ -46,7 +35,7 @@ def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
     return Schedule() if plenty else FEW_ROUNDS
 
 
-def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relation) -> Task:
+def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relation) -> Task | SparseSites:
     """The task of a federated fit, every fact of the sites compared."""
     if not facts:
         raise InputError("sites: none is there; give at least one.")
@@ -55,11 +44,36 @@ def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relatio
         _same(first[0], name, "number of features", first[1].n_features, other.n_features)
         _same(first[0], name, "kind of response", first[1].response, other.response)
         _same(first[0], name, "names of the features", first[1].feature_names, other.feature_names)
+    _refuse_unless_federated(estimator)
     sizes = [fact.n_records for fact in facts.values()]
     n_records = None if relation == "add-remove" else _total(sizes)
-    task: Task = estimator._task(first[1].n_features, n_records, first[1].response)
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
-    return replace(task, schedule=schedule_of(len(facts), n_records, budget))
+    schedule = schedule_of(len(facts), n_records, budget)
+    task = estimator._task(first[1].n_features, n_records, first[1].response)
+    if isinstance(task, SparseTask):
+        return _sparse(task, estimator, sizes, budget, schedule)
+    whole: Task = replace(task, schedule=schedule)
+    return whole
+
+
+def _refuse_unless_federated(estimator: Any) -> None:
+    """Methods that a paper defines for one curator are not sums that sites could add."""
+    known = ("auto", "screen") if isinstance(estimator, PrivateSparseSIR) else ("auto", "descent", "one-shot")
+    if estimator.method not in known:
+        raise InputError(f"method: a federation runs {', '.join(known)}; {estimator.method!r} needs one curator.")
+
+
+def _sparse(
+    task: SparseTask, estimator: Any, sizes: Sequence[int | None], budget: Budget, schedule: Schedule
+) -> SparseSites:
+    if task.bounds is None or task.picture:
+        raise InputError("bounds must be given and picture left out for a sparse fit over sites.")
+    picks = task.picks
+    if estimator.max_features == "auto":
+        least = min((size for size in sizes if size is not None), default=None)
+        picks = usual_picks(least, task.n_features, budget, task.n_directions)
+    facts = (task.n_features, task.n_records, task.response, task.n_directions)
+    return SparseSites(*facts, task.bounds, picks, schedule)
 
 
 def _same(first: str, other: str, what: str, a: object, b: object) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import SfumatoError
-from sfumato.federated.task import Facts
+from sfumato.federated.facts import Facts
 from sfumato.privacy import mechanisms
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.plan import Line

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.papers.he import LOW
+from sfumato.papers.he_wide import HIGH
 from sfumato.papers.study import Study, Summary, Values, summarise
 from sfumato.papers.xia import TABLES
 from sfumato.papers.xia_slices import SLICES
 
-STUDIES = {study.name: study for study in (*TABLES, SLICES)}
+STUDIES = {study.name: study for study in (*TABLES, SLICES, *LOW, *HIGH)}
 Done = dict[tuple[str, int], Values]
 """Measured values by row and seed."""
 

@@ -6,7 +6,7 @@ leaves. Integer sums over the sites equal the pooled sum bit for bit, so distanc
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -135,6 +135,14 @@ class SiteCurator(Curator):
         share = Gaussian(event.mu * math.sqrt(self._trust.share))
         return mechanisms.gaussian(self._setting.sum(query), query, self.relation, share, self._noise)
 
+    def select(self, query: BoundedSum, name: str) -> IntArray:
+        """What is largest at this site, privately; a pick cannot be a share of a sum."""
+        if isinstance(self._noise, LineNoise):
+            self._noise.begin(name)
+        if self._trust.share != 1:
+            raise RuntimeError(f"the plan's line {name!r} is a selection, so its noise cannot be shared.")
+        return super().select(query, name)
+
 
 def site_plan(plan: Plan, trust: Trust) -> Plan:
     """The plan as a site's ledger states it: where noise is shared, every line says so."""
@@ -142,6 +150,24 @@ def site_plan(plan: Plan, trust: Trust) -> Plan:
         return plan
     note = f" (noise shared by {trust.sites} sites, {trust.honest} of them honest)"
     return replace(plan, lines=tuple(replace(line, purpose=line.purpose + note) for line in plan.lines))
+
+
+SEATS = 3
+"""A vote elects this many times what one site may name: weak features are named by few sites, and the scores that are
+released next tell them from chance."""
+
+
+def elected(ballots: Sequence[IntArray]) -> IntArray:
+    """Items by number of votes, then by how far ahead they stood on the ballots, then by index.
+
+    >>> elected([np.array([4, 7]), np.array([7, 1]), np.array([4, 7])]).tolist()
+    [7, 4, 1]
+    """
+    named, which = np.unique(np.concatenate(ballots), return_inverse=True)
+    votes = np.bincount(which, minlength=len(named))
+    ahead = np.bincount(which, np.concatenate([np.arange(len(ballot), 0, -1.0) for ballot in ballots]), len(named))
+    seats = len(ballots[0]) * (SEATS if len(ballots) > 1 else 1)
+    return np.asarray(named[np.lexsort((named, -ahead, -votes))][:seats], dtype=np.int64)
 
 
 class SitesLostError(SfumatoError):
@@ -157,6 +183,9 @@ class Sites(Protocol):
 
     def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
         """The releases of the sites that answered, checked."""
+
+    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
+        """What each site picked privately, best first."""
 
 
 class FederatedCurator(Curator):
@@ -186,18 +215,26 @@ class FederatedCurator(Curator):
     def answer(self, query: BoundedSum, name: str) -> Release:
         """The sum of the sites' releases for the plan's line `name`."""
         releases = self._sites.ask(query, name)
-        if len(releases) < max(self._minimum, 1):
-            raise SitesLostError(
-                f"only {len(releases)} of {len(self._sites.sizes)} sites answered {name!r}, {self._minimum} are "
-                "needed; see which sites were left out and why, and run again when they are back."
-            )
+        self._enough(releases, name)
         total = reduce(add, (releases[site] for site in sorted(releases)))
         factor = self._weight(self._sites.sizes) / self._weight(releases)
         return total if factor == 1.0 else Release(total.value * factor, total.noise_std * factor)
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
-        """Not a sum: a federation screens by noisy sums or votes instead."""
-        raise RuntimeError(f"line {name!r} is a selection, which sites cannot add up; release the scores instead.")
+        """A vote: every site picks privately from its own sums, and those with most votes are elected.
+
+        A site's picks are private for its own records (Gumbel noise on its scores), so counting them costs nothing.
+        """
+        picks = self._sites.pick(query, name)
+        self._enough(picks, name)
+        return elected(list(picks.values()))
+
+    def _enough(self, answers: Mapping[str, object], name: str) -> None:
+        if len(answers) < max(self._minimum, 1):
+            raise SitesLostError(
+                f"only {len(answers)} of {len(self._sites.sizes)} sites answered {name!r}, {self._minimum} are "
+                "needed; see which sites were left out and why, and run again when they are back."
+            )
 
     def _weight(self, names: Mapping[str, object]) -> float:
         sizes = [self._sites.sizes[name] for name in names]

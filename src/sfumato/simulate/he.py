@@ -14,8 +14,9 @@ def he(
     n: int,
     p: int = 10,
     *,
-    sparse: bool = False,
+    sparse: bool | int = False,
     as_printed: bool = False,
+    noise: float = 1.0,
     random_state: Seed = None,
 ) -> Sample:
     """Draw from model I, II (one direction), III, IV or V (two) of the FSIR paper.
@@ -35,12 +36,14 @@ def he(
         Records.
     p : int, default=10
         Features; at least 2, or as many as are active if `sparse`.
-    sparse : bool, default=False
+    sparse : bool or int, default=False
         False: every feature counts. In I and II the entries of b1 are drawn from (0.4, 0.8); in III to V b1
         covers the first half of the features and b2 the rest, evenly.
-        True: only the first s features count, s = 5 up to p = 500 and 10 beyond.
+        True: only the first s features count, s = 5 up to p = 500 and 10 beyond; a number is s itself.
     as_printed : bool, default=False
         Follow the paper to the letter where it contradicts itself (see Notes).
+    noise : float, default=1.0
+        Standard deviation of e in models II, III and IV.
     random_state : int, numpy Generator or None
         Also draws b1 in models I and II.
 
@@ -54,7 +57,8 @@ def he(
     The paper prints b1 in the denominator of model III too, which leaves one direction where its text says
     two; and for sparse III to V it lets b2 cover features s - ceil(s/2) to s, which overlap those of b1 where
     its text says orthogonal. Here b2 stands in the denominator and covers the active features that b1 leaves;
-    `as_printed=True` gives the printed versions. Model I has no noise although the text speaks of logistic
+    `as_printed=True` gives the printed versions. The paper's own figures for model III fit ``noise=0.5``
+    (docs/reproductions/fsir-model-three.md). Model I has no noise although the text speaks of logistic
     regression: y is 1 exactly if b1'x < 0.
 
     Examples
@@ -68,19 +72,28 @@ def he(
     check_choice("model", model, ("I", "II", "III", "IV", "V"))
     check_count("n", n, 1)
     check_count("p", p, 2)
+    if not 0.0 <= noise < float("inf"):
+        raise InputError(f"noise must be a finite number that is not negative, got {noise!r}.")
     rng = np.random.default_rng(random_state)
-    active = p if not sparse else 5 if p <= 500 else 10
+    active = p if not sparse else _active(p) if sparse is True else int(sparse)
     if active > p:
-        raise InputError(f"p must be at least {active} when sparse=True, got {p}.")
-    b = _drawn(rng, p, active) if model in ("I", "II") else _even(p, active, overlap=sparse and as_printed)
+        raise InputError(f"p must be at least {active} when sparse={sparse!r}, got {p}.")
+    b = _drawn(rng, p, active) if model in ("I", "II") else _even(p, active, overlap=bool(sparse) and as_printed)
     if model == "III" and as_printed:
         b = b[:1]
     z = rng.standard_normal((n, p))
     e = rng.standard_normal(n)
+    if model in ("II", "III", "IV"):
+        e = noise * e
     if model == "V":
         return Sample(np.column_stack([e, e**2]) @ b + z, e, orthonormal(b))
     x = ar1(z) if model in ("II", "IV") else z
     return Sample(x, _response(model, b @ x.T, e), orthonormal(b))
+
+
+def _active(p: int) -> int:
+    """The paper's number of features that count."""
+    return 5 if p <= 500 else 10
 
 
 def _drawn(rng: np.random.Generator, p: int, active: int) -> FloatArray:

@@ -47,7 +47,7 @@ _SERVER = "from sfumato.federated.flower.server import server_app\n\napp = serve
 _CLIENT = "from sfumato.federated.flower.client import client_app\n\napp = client_app()\n"
 
 
-def write_app(folder: Path, client: str = _CLIENT, **config: str | int | float) -> Path:
+def write_app(folder: Path, **config: str | int | float) -> Path:
     """Write the app, with `config` in place of the defaults; returns the folder."""
     unknown = set(config) - set(CONFIG)
     if unknown:
@@ -58,7 +58,7 @@ def write_app(folder: Path, client: str = _CLIENT, **config: str | int | float) 
     (folder / "pyproject.toml").write_text(_PROJECT.format(config=settings), encoding="utf-8")
     (package / "__init__.py").write_text("", encoding="utf-8")
     (package / "server.py").write_text(_SERVER, encoding="utf-8")
-    (package / "client.py").write_text(client, encoding="utf-8")
+    (package / "client.py").write_text(_CLIENT, encoding="utf-8")
     return folder
 
 

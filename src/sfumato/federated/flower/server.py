@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.bounds import Bounds
-from sfumato.errors import SfumatoError
+from sfumato.errors import InputError, SfumatoError
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.federated.coordinator import fit_remote
-from sfumato.federated.outcome import summary, write_outcome
+from sfumato.federated.outcome import write_json, write_outcome
 from sfumato.federated.wire import canonical
 from sfumato.settings.federated import SitesLostError
 
 FACTS = canonical({"ask": "facts"})
+PAUSE = 0.5
+"""Seconds between two looks at who is there."""
 
 
 def server_app() -> Any:
@@ -41,24 +43,37 @@ def main(grid: Any, context: Any) -> None:
             run=str(config["run"]) or None,
         )
     except SfumatoError as error:
-        (folder / "outcome.json").write_text(json.dumps({"failed": str(error)}), encoding="utf-8")
+        write_json({"failed": str(error)}, folder)
         raise
     write_outcome(fitted, folder)
-    print(summary(fitted))
 
 
 def estimator_of(config: Mapping[str, Any]) -> PrivateSIR:
     """The estimator a run configuration describes."""
     directions = str(config["directions"])
-    bounded = str(config["lower"]) != ""
     return PrivateSIR(
         epsilon=float(config["epsilon"]),
         delta=float(config["delta"]),
         n_directions=int(directions) if directions.isdecimal() else directions,
-        bounds=Bounds(float(config["lower"]), float(config["upper"])) if bounded else None,
+        bounds=bounds_of(str(config["lower"]), str(config["upper"])),
         method=str(config["method"]),
         classes=str(config["classes"]).split("|") if config["classes"] else None,
     )
+
+
+def bounds_of(lower: str, upper: str) -> Bounds | None:
+    """Bounds from text: one number for all features, or one for each, separated by commas.
+
+    >>> bounds_of("-6", "6").upper.tolist(), bounds_of("0,-1", "1,1").lower.tolist(), bounds_of("", "")
+    (6.0, [0.0, -1.0], None)
+    """
+    if not lower and not upper:
+        return None
+    try:
+        sides = [[float(value) for value in side.split(",")] for side in (lower, upper)]
+    except ValueError:
+        raise InputError("lower and upper must be numbers separated by commas, both or neither given.") from None
+    return Bounds(*(side[0] if len(side) == 1 else side for side in sides))
 
 
 class FlowerTransport:
@@ -80,14 +95,17 @@ class FlowerTransport:
         return {names[node]: reply for node, reply in replies.items() if node in names}
 
     def _meet(self, sites: int, wait: float) -> None:
+        """Ask everybody who is there for the public facts until `sites` have told them; asking costs nothing."""
         end = time.monotonic() + wait
-        while len(nodes := list(self._grid.get_node_ids())) < sites and time.monotonic() < end:
-            time.sleep(0.5)
-        for node, reply in sorted(self._exchange(dict.fromkeys(nodes, FACTS)).items()):
-            name = _name(reply[0], node)
-            if name in self.nodes:
-                raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
-            self.nodes[name], self._first[name] = node, reply
+        while len(self.nodes) < sites and time.monotonic() < end:
+            known = set(self.nodes.values())
+            there = [node for node in self._grid.get_node_ids() if node not in known]
+            for node, reply in sorted(self._exchange(dict.fromkeys(there, FACTS)).items()):
+                name = _name(reply[0], node)
+                if name in self.nodes:
+                    raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
+                self.nodes[name], self._first[name] = node, reply
+            time.sleep(PAUSE)
 
     def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:
         from flwr.app import ConfigRecord, Message, MessageType, RecordDict

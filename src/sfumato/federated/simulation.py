@@ -10,19 +10,23 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source
-from sfumato.estimators.parameters import budget_of, noise_of, relation_of
-from sfumato.estimators.pipeline import Task, run
+from sfumato.estimators.parameters import budget_of, one_of, relation_of
+from sfumato.estimators.pipeline import Outcome, Task, run
 from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.sir import PrivateSIR
+from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.agreement import Watched
-from sfumato.federated.task import Facts, federated_task
+from sfumato.federated.centring import OwnUnits, run_in_own_units
+from sfumato.federated.facts import facts_of, site_noise
+from sfumato.federated.sparse import SparseSites, run_sparse_sites
+from sfumato.federated.task import federated_task
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.noise import Noise, SecureNoise
+from sfumato.privacy.noise import Noise
 from sfumato.release import Release
-from sfumato.settings.federated import FederatedCurator, LineNoise, SiteCurator, SiteLedger, Trust, trust_of
+from sfumato.settings.federated import FederatedCurator, SiteCurator, SiteLedger, Trust, trust_of
 from sfumato.sources import Source
 from sfumato.sums import BoundedSum
-from sfumato.typing import IntArray, Relation
+from sfumato.typing import IntArray
 
 
 def simulate(
@@ -32,6 +36,7 @@ def simulate(
     *,
     honest: int | None = None,
     leave_out: bool = False,
+    centring: str = "pooled",
 ) -> PrivateSIR:
     """Fit across sites that do not pool their records, on this machine.
 
@@ -40,8 +45,9 @@ def simulate(
 
     Parameters
     ----------
-    estimator : PrivateSIR
-        Left unfitted; a fitted copy is returned.
+    estimator : PrivateSIR or PrivateSparseSIR
+        Left unfitted; a fitted copy is returned. A sparse fit needs bounds and trust="sites": every site votes
+        privately for the features that matter.
     sites : sequence of (X, y) or Source, or mapping from names to these
         The records of each site.
     trust : {"sites", "secure-aggregation"}
@@ -52,6 +58,10 @@ def simulate(
         How many sites must be honest under "secure-aggregation"; all but one by default.
     leave_out : bool
         Leave a site whose releases disagree with the others' out of later sums (trust="sites" alone).
+    centring : {"pooled", "sites"}
+        "sites": features have means and scales of their own at each site. Every site finds them privately, from the
+        share that bounds=None pays for location, and its features are measured from there: ``(x - centre) / half
+        width`` of its own bounds, ``local_[site]``. The directions belong to features in these units.
 
     Returns
     -------
@@ -78,19 +88,25 @@ def simulate(
     sources = {name: _source(fitted, name, site) for name, site in named.items()}
     facts = {name: facts_of(source, relation) for name, source in sources.items()}
     task = federated_task(fitted, facts, relation)
+    if isinstance(task, SparseSites) and kind.share != 1:
+        raise InputError("trust must be 'sites' for a sparse fit: a private pick is no sum whose noise can be shared.")
+    own = one_of("centring", centring, ("pooled", "sites")) == "sites"
+    if own and (fitted.bounds is not None or not isinstance(task, Task) or kind.share != 1):
+        raise InputError("centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'.")
     noises = {name: site_noise(fitted.random_state, name) for name in sources}
     if any(noise.rehearsal for noise in noises.values()):
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
-    return fit_sites(fitted, task, sources, noises, kind, leave_out)
+    return fit_sites(fitted, task, sources, noises, kind, leave_out, own)
 
 
 def fit_sites(
     fitted: PrivateSIR,
-    task: Task,
+    task: Task | SparseSites,
     sources: Mapping[str, Source],
     noises: Mapping[str, Noise],
     trust: Trust,
     leave_out: bool = False,
+    own_units: bool = False,
 ) -> PrivateSIR:
     """Walk the plan over the sites and keep the outcome and every ledger."""
     budget, relation = budget_of(fitted.epsilon, fitted.delta, fitted.rho), relation_of(fitted.relation)
@@ -101,12 +117,29 @@ def fit_sites(
         ledgers[name].trust = trust
         doors[name] = SiteCurator(OneThread(source), plan, ledgers[name], noises[name], trust)
     sizes = {name: facts_of(source, relation).n_records for name, source in sources.items()}
-    watched = Watched(InProcess(doors, sizes), leave_out=leave_out and trust.share == 1)
-    outcome = run(task, FederatedCurator(watched, relation))
-    fitted.disagreeing_ = watched.disagreeing if trust.share == 1 else {}
+    inside = OwnUnits(doors, sizes, task.n_features) if own_units else InProcess(doors, sizes)
+    watched = Watched(inside, leave_out=leave_out and trust.share == 1 and not own_units)
+    curator = FederatedCurator(watched, relation)
+    if isinstance(inside, OwnUnits) and isinstance(task, Task):
+        fitted.local_, outcome = inside.bounds, run_in_own_units(task, curator)
+    else:
+        outcome = walk(task, curator, fitted)
+    # shares cannot be told apart by site, and in units of their own sites differ by the noise of their centres
+    fitted.disagreeing_ = watched.disagreeing if trust.share == 1 and not own_units else {}
     fitted._keep(outcome, next(iter(ledgers.values())))
     fitted.ledgers_ = ledgers
     return fitted
+
+
+def walk(task: Task | SparseSites, curator: Curator, fitted: PrivateSIR) -> Outcome:
+    """Walk the plan; a sparse fit also keeps its support."""
+    if not isinstance(task, SparseSites):
+        return run(task, curator)
+    if not isinstance(fitted, PrivateSparseSIR):
+        raise TypeError("a sparse task belongs to a PrivateSparseSIR")
+    outcome, fitted.screen_ = run_sparse_sites(task, curator)
+    fitted.support_ = fitted.screen_.kept
+    return outcome
 
 
 class InProcess:
@@ -126,6 +159,11 @@ class InProcess:
         with threadpool_limits(limits=1, user_api="blas"):
             return {site: door.answer(query, name) for site, door in self._doors.items()}
 
+    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
+        """Everybody's picks."""
+        with threadpool_limits(limits=1, user_api="blas"):
+            return {site: door.select(query, name) for site, door in self._doors.items()}
+
 
 class OneThread:
     """Adds up one site's records; a hundred small sites have no use for a pool of threads each."""
@@ -140,20 +178,6 @@ class OneThread:
             for records in self._source.read(part):
                 total += query.of(records)
         return total
-
-
-def facts_of(source: Source, relation: Relation) -> Facts:
-    """What a site may say about its records."""
-    count = source.count() if relation == "replace" else None
-    return Facts(source.n_features, count, source.response, source.feature_names)
-
-
-def site_noise(random_state: Any, site: str) -> Noise:
-    """A site's own noise: cryptographic, or seeded by (seed, site, line) for a rehearsal."""
-    if random_state is None:
-        return SecureNoise()
-    noise_of(random_state)  # refuses what is not a seed
-    return LineNoise(int(random_state), site)
 
 
 def _checked(estimator: Any) -> PrivateSIR:

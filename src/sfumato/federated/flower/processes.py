@@ -1,0 +1,88 @@
+"""Flower's servers as child processes: each in a group of its own, so that stopping it leaves nothing behind."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sfumato.errors import InputError
+
+GRACE = 10.0
+"""Seconds a server has to end by itself before it is killed."""
+
+
+@contextmanager
+def started(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server for as long as the block lasts; what it says goes to the file `log`.
+
+    Flower's servers start helpers of their own. They share the server's process group, and the group is ended.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            list(command), env=dict(environment), stdout=file, stderr=file, stdin=subprocess.DEVNULL, process_group=0
+        )
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(GRACE)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def finished(command: Sequence[str], environment: Mapping[str, str], seconds: float) -> str:
+    """What a command that ends by itself prints, errors and all."""
+    try:
+        done = subprocess.run(
+            list(command),
+            env=dict(environment),
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(
+            f"{command[0]} did not end within {seconds:.0f} s; try again when the machine is idle."
+        ) from None
+    return done.stdout + done.stderr
+
+
+def free_port() -> int:
+    """A port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def await_listener(host: str, port: int, process: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
+    """Wait until a server accepts connections; a sentence if it ends or takes too long."""
+    end = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end:
+        with socket.socket() as probe:
+            probe.settimeout(1.0)
+            if probe.connect_ex((host, port)) == 0:
+                return
+        time.sleep(0.2)
+    raise InputError(f"the server did not start to listen on {host}:{port}; see {log}.")
+
+
+def refuse_if_taken(host: str, port: int) -> None:
+    """Somebody who listens there already would be taken for our server."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        if probe.connect_ex((host, port)) == 0:
+            raise InputError(f"port: something listens on {host}:{port} already; stop it or choose another port.")
