@@ -1,7 +1,7 @@
 """Which schedule a federated descent takes: three steps and four functions of the response, or a central fit's.
 
-Noise is sqrt(K) times that of a central run. The study compares both schedules on the same draws of models II to V of He,
-Zhang and Chen, on seeds that no table uses, against ``n mu / sqrt(K)``, the public number that decides (`PLENTY`).
+Noise is sqrt(K) times that of a central run. The study compares both schedules on the same draws of models II to V of
+He, Zhang and Chen, on seeds that no table uses, against ``n mu / sqrt(K)``, the public number that decides (`PLENTY`).
 """
 
 from itertools import product
@@ -46,8 +46,8 @@ def main(replications: int) -> None:
         "federated-schedule",
         f"python -m benchmarks federated --replications {replications}",
         "Schedule of a federated descent: mean distance\n"
-        f"Seeds {FRESH} and up, which no table uses. The wide schedule is taken above n mu / sqrt(K) = {PLENTY:g}, n of "
-        "all sites; the last column is the mean of log(wide / narrow), below zero where the wide one is better.",
+        f"Seeds {FRESH} and up, which no table uses. The wide schedule is taken above n mu / sqrt(K) = {PLENTY:g}, n "
+        "of all sites; the last column is the mean of log(wide / narrow), below zero where the wide one is better.",
         ("n", "K", "epsilon", "n mu / sqrt(K)", "model", "narrow, 3 steps", "wide, 4 steps", "log ratio"),
         rows,
     )

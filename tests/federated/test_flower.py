@@ -156,8 +156,28 @@ class Deployment:
         process.wait(timeout=20)
 
     def stop(self):
+        """End everything, and what Flower put in sessions of its own: nothing may be left after a while."""
         for name in list(self.started):
             self.kill(name)
+        end = time.monotonic() + 30.0
+        while left := self.left():
+            if time.monotonic() > end:
+                for each in left:
+                    os.kill(each, signal.SIGKILL)
+                raise AssertionError(f"processes {left} were left behind")
+            time.sleep(0.5)
+
+    def left(self):
+        """Processes whose environment names this deployment."""
+        found = []
+        for environment in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                mine = str(self.folder / "faults.json").encode() in environment.read_bytes()
+            except OSError:
+                continue
+            if mine:
+                found.append(int(environment.parent.name))
+        return found
 
 
 def _session(leader):
@@ -198,7 +218,7 @@ def test_a_real_federation_equals_its_simulation_and_survives_its_faults(deploym
 
     # a coordinator that is killed in mid-round and started again: same result, and nobody pays twice
     made.server("one-shot", 3)
-    made.wait_for("h0", "shape")
+    made.wait_for("h0", "radius")
     made.kill("server")
     made.server("one-shot", 3)
     code, said, sound = made.outcome(24 * ROUND)

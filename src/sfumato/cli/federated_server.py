@@ -27,6 +27,7 @@ def server(
     minimum: Annotated[
         int | None, typer.Option(help="Go on as long as so many sites answer; all if not given.")
     ] = None,
+    least: Annotated[int, typer.Option(min=1, help="Sites with fewer records do not take part.")] = 1,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the sites to appear.")] = WAIT,
     timeout: Annotated[float, typer.Option(help="Seconds a site has for an answer.")] = TIMEOUT,
     host: Annotated[str, typer.Option(help="Address to listen on; see 'Sharp edges' in the how-to.")] = "127.0.0.1",
@@ -54,7 +55,7 @@ def server(
     wanted = fit.estimator(bounds_of(lower, upper))
     settings: dict[str, str | int | float] = {"epsilon": wanted.epsilon, "delta": wanted.delta, "method": method}
     settings |= {"directions": directions, "lower": lower, "upper": upper, "classes": "|".join(fit.classes or ())}
-    settings |= {"minimum": needed, "wait": wait, "timeout": timeout}
+    settings |= {"minimum": needed, "least": least, "wait": wait, "timeout": timeout}
     note(f"waiting for {len(site)} site(s) on {host}:{port}; log: {folder / 'server.log'}; Ctrl-C keeps the run.")
     found = coordinate(Address(host, port, ca, certificate, key), site, folder, settings)
     stdout().print(summary(found), markup=False)

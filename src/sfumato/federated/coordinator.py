@@ -19,7 +19,7 @@ from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.agreement import Watched
 from sfumato.federated.facts import Facts
 from sfumato.federated.sparse import SparseSites
-from sfumato.federated.task import federated_task
+from sfumato.federated.task import federated_task, too_small
 from sfumato.federated.terms import Terms
 from sfumato.federated.uploads import BadUploadError, facts_from, release_from
 from sfumato.federated.wire import canonical, encode
@@ -73,6 +73,11 @@ class RemoteSites:
                 self.facts[site] = facts_from(head)
             except BadUploadError as error:
                 self.left_out[site] = str(error)
+
+    def dismiss(self, reasons: Mapping[str, str]) -> None:
+        """Go on without some sites."""
+        self.left_out |= reasons
+        self.facts = {site: facts for site, facts in self.facts.items() if site not in reasons}
 
     def propose(self, terms: Terms, ledger: SiteLedger) -> None:
         """Propose the plan; a site that refuses does not take part."""
@@ -142,6 +147,7 @@ def fit_remote(
     *,
     minimum: int | None = None,
     run: str | None = None,
+    least: int | str | None = None,
 ) -> PrivateSIR:
     """Fit over remote sites, each of which adds all its own noise.
 
@@ -157,6 +163,8 @@ def fit_remote(
     run : str, optional
         Name of the run. Giving the name of a run that was interrupted goes on with it: sites repeat their stored
         answers, at no further cost.
+    least : int, "auto" or None
+        Sites with fewer records do not take part (see `simulate`).
 
     Returns
     -------
@@ -173,6 +181,7 @@ def fit_remote(
     needed = len(sites) if minimum is None else minimum
     remote = RemoteSites(transport)
     remote.meet(sites)
+    remote.dismiss(too_small(remote.facts, least, budget))
     _enough(remote, needed)
     task = federated_task(fitted, remote.facts, relation)
     trust = trust_of("sites", len(remote.facts))

@@ -19,7 +19,7 @@ from sfumato.federated.agreement import Watched
 from sfumato.federated.centring import OwnUnits, run_in_own_units
 from sfumato.federated.facts import facts_of, site_noise
 from sfumato.federated.sparse import SparseSites, run_sparse_sites
-from sfumato.federated.task import federated_task
+from sfumato.federated.task import federated_task, too_small
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.noise import Noise
 from sfumato.release import Release
@@ -37,6 +37,7 @@ def simulate(
     honest: int | None = None,
     leave_out: bool = False,
     centring: str = "pooled",
+    least: int | str | None = None,
 ) -> PrivateSIR:
     """Fit across sites that do not pool their records, on this machine.
 
@@ -62,6 +63,9 @@ def simulate(
         "sites": features have means and scales of their own at each site. Every site finds them privately, from the
         share that bounds=None pays for location, and its features are measured from there: ``(x - centre) / half
         width`` of its own bounds, ``local_[site]``. The directions belong to features in these units.
+    least : int, "auto" or None
+        Sites with fewer records do not take part and spend nothing (``left_out_`` names them); "auto" is
+        `least_records`, what it takes for a site's sums to show through its own noise.
 
     Returns
     -------
@@ -84,10 +88,13 @@ def simulate(
     """
     fitted = _checked(estimator)
     named = dict(sites) if isinstance(sites, Mapping) else {f"site {i}": site for i, site in enumerate(sites, start=1)}
-    relation, kind = relation_of(fitted.relation), trust_of(trust, max(len(named), 1), honest)
+    relation = relation_of(fitted.relation)
     sources = {name: _source(fitted, name, site) for name, site in named.items()}
     facts = {name: facts_of(source, relation) for name, source in sources.items()}
-    task = federated_task(fitted, facts, relation)
+    fitted.left_out_ = too_small(facts, least, budget_of(fitted.epsilon, fitted.delta, fitted.rho))
+    facts = {name: fact for name, fact in facts.items() if name not in fitted.left_out_}
+    sources = {name: sources[name] for name in facts}
+    task, kind = federated_task(fitted, facts, relation), trust_of(trust, max(len(sources), 1), honest)
     if isinstance(task, SparseSites) and kind.share != 1:
         raise InputError("trust must be 'sites' for a sparse fit: a private pick is no sum whose noise can be shared.")
     own = one_of("centring", centring, ("pooled", "sites")) == "sites"
@@ -119,7 +126,7 @@ def fit_sites(
     sizes = {name: facts_of(source, relation).n_records for name, source in sources.items()}
     inside = OwnUnits(doors, sizes, task.n_features) if own_units else InProcess(doors, sizes)
     watched = Watched(inside, leave_out=leave_out and trust.share == 1 and not own_units)
-    curator = FederatedCurator(watched, relation)
+    curator = FederatedCurator(watched, relation, weigh=trust.share == 1)
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
         fitted.local_, outcome = inside.bounds, run_in_own_units(task, curator)
     else:

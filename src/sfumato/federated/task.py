@@ -35,6 +35,35 @@ def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
     return Schedule() if plenty else FEW_ROUNDS
 
 
+def least_records(n_features: int, budget: Budget, tolerance: float = 0.5) -> int:
+    """Fewest records with which a site's own noise leaves anything to see: the rule of He, Zhang and Chen, corrected.
+
+    The mean of n whitened records, each of length sqrt(p) at most, moves by ``2 sqrt(p) / n`` when one is replaced. Its
+    noise has ``2 sqrt(p) / (n mu)`` in each coordinate, which is to be `tolerance` standard deviations of a feature at
+    most. The paper has sqrt(log(1 / delta)) / epsilon for 1 / mu, and half the sensitivity.
+
+    >>> least_records(10, Budget.approximate(1.0, 1e-5))
+    48
+    """
+    return math.ceil(2.0 * math.sqrt(n_features) / (budget.mu() * tolerance))
+
+
+def too_small(facts: Mapping[str, Facts], least: int | str | None, budget: Budget) -> dict[str, str]:
+    """Sites with fewer than `least` records and the sentence that says so; "auto" is `least_records`."""
+    if least is None:
+        return {}
+    if isinstance(least, bool) or not (least == "auto" or (isinstance(least, int) and least >= 1)):
+        raise InputError(f"least must be None, 'auto' or a whole number from 1 on, got {least!r}.")
+    found = {}
+    for name, fact in facts.items():
+        if fact.n_records is None:
+            raise InputError("least needs public numbers of records; use relation='replace' or leave least None.")
+        needed = least_records(fact.n_features, budget) if least == "auto" else int(least)
+        if fact.n_records < needed:
+            found[name] = f"has {fact.n_records} records, fewer than the {needed} asked for."
+    return found
+
+
 def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relation) -> Task | SparseSites:
     """The task of a federated fit, every fact of the sites compared."""
     if not facts:

@@ -14,7 +14,7 @@ from sfumato.privacy.noise import SecureNoise
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
 from sfumato.release import Release
-from sfumato.settings.federated import elected
+from sfumato.settings.merging import elected
 from sfumato.sources import ArraySource
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.scores import UNITS, SignScores

@@ -6,7 +6,7 @@ leaves. Integer sums over the sites equal the pooled sum bit for bit, so distanc
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -23,6 +23,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.privacy.plan import Plan
 from sfumato.release import Release
+from sfumato.settings.merging import elected, scaled, weights_of, worth
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray, Relation
 
@@ -152,24 +153,6 @@ def site_plan(plan: Plan, trust: Trust) -> Plan:
     return replace(plan, lines=tuple(replace(line, purpose=line.purpose + note) for line in plan.lines))
 
 
-SEATS = 3
-"""A vote elects this many times what one site may name: weak features are named by few sites, and the scores that are
-released next tell them from chance."""
-
-
-def elected(ballots: Sequence[IntArray]) -> IntArray:
-    """Items by number of votes, then by how far ahead they stood on the ballots, then by index.
-
-    >>> elected([np.array([4, 7]), np.array([7, 1]), np.array([4, 7])]).tolist()
-    [7, 4, 1]
-    """
-    named, which = np.unique(np.concatenate(ballots), return_inverse=True)
-    votes = np.bincount(which, minlength=len(named))
-    ahead = np.bincount(which, np.concatenate([np.arange(len(ballot), 0, -1.0) for ballot in ballots]), len(named))
-    seats = len(ballots[0]) * (SEATS if len(ballots) > 1 else 1)
-    return np.asarray(named[np.lexsort((named, -ahead, -votes))][:seats], dtype=np.int64)
-
-
 class SitesLostError(SfumatoError):
     """Too few sites answered; what the others have spent stays in their ledgers."""
 
@@ -194,16 +177,22 @@ class FederatedCurator(Curator):
     A site that does not answer is left out of that sum, and the sum is scaled by the public sizes of the sites (by
     their number, where sizes are private) to what all of them would have given; value and noise alike.
 
+    Every site adds the same noise, whatever its size, so sites of very different size are weighted (`weights_of`):
+    what is released stays as it is, and weighing it costs nothing.
+
     Parameters
     ----------
     sites : Sites
     relation : {"replace", "add-remove"}
     minimum : int
         With fewer answers than this the run ends with `SitesLostError`.
+    weigh : bool
+        False where the server sees sums over all sites only, which it cannot weigh.
     """
 
-    def __init__(self, sites: Sites, relation: Relation, minimum: int = 1) -> None:
+    def __init__(self, sites: Sites, relation: Relation, minimum: int = 1, *, weigh: bool = True) -> None:
         self._sites = sites
+        self._weigh = weigh
         self._relation: Relation = relation
         self._minimum = minimum
 
@@ -216,9 +205,12 @@ class FederatedCurator(Curator):
         """The sum of the sites' releases for the plan's line `name`."""
         releases = self._sites.ask(query, name)
         self._enough(releases, name)
-        total = reduce(add, (releases[site] for site in sorted(releases)))
-        factor = self._weight(self._sites.sizes) / self._weight(releases)
-        return total if factor == 1.0 else Release(total.value * factor, total.noise_std * factor)
+        sizes = {site: self._sites.sizes[site] for site in sorted(releases)}
+        noise = worth(query, next(iter(releases.values()))) if self._weigh else 0.0
+        weights = weights_of(list(sizes.values()), noise)
+        total = reduce(add, (scaled(releases[site], weight) for site, weight in zip(sizes, weights, strict=True)))
+        kept = sum(weight * (size or 1) for size, weight in zip(sizes.values(), weights, strict=True))
+        return scaled(total, sum(size or 1 for size in self._sites.sizes.values()) / kept)
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
         """A vote: every site picks privately from its own sums, and those with most votes are elected.
@@ -235,7 +227,3 @@ class FederatedCurator(Curator):
                 f"only {len(answers)} of {len(self._sites.sizes)} sites answered {name!r}, {self._minimum} are "
                 "needed; see which sites were left out and why, and run again when they are back."
             )
-
-    def _weight(self, names: Mapping[str, object]) -> float:
-        sizes = [self._sites.sizes[name] for name in names]
-        return float(sum(1 if size is None else size for size in sizes))

@@ -7,6 +7,7 @@ CONFIG: dict[str, str | int | float] = {
     "minimum": 2,
     "wait": 60.0,
     "timeout": 120.0,
+    "least": 1,
     "out": "result",
     "run": "",
     "epsilon": 1.0,

@@ -41,6 +41,7 @@ def main(grid: Any, context: Any) -> None:
             tuple(transport.nodes),
             minimum=int(config["minimum"]),
             run=str(config["run"]) or None,
+            least=int(config["least"]),
         )
     except SfumatoError as error:
         write_json({"failed": str(error)}, folder)
