@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.docs.blocks import PYTHON, SHELL, blocks
 
 ROOT = Path(__file__).parents[2]

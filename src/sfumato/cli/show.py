@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.cli.expect import show_expectations
-from sfumato.report.document import Document, Heatmap, figure, figures, percent
+from sfumato.report.document import Document, Heatmap
+from sfumato.report.figures import figure, figures, percent
 
 if TYPE_CHECKING:
     from sfumato.estimators.explanation import Explanation

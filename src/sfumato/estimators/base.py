@@ -11,6 +11,7 @@ from sfumato.errors import InputError
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import transform_array
 from sfumato.estimators.parameters import budget_of, relation_of
+from sfumato.estimators.reporting import Reporting
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -25,7 +26,7 @@ class Planned(Protocol):
         """Every release the fit will make, with its share."""
 
 
-class PrivateReducer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Explains itself before a fit and projects records after it. A subclass gives `_task` and ``fit``."""
 
     epsilon: Any

@@ -17,6 +17,7 @@ from sfumato.estimators.index_model import refine
 from sfumato.estimators.inputs import fit_source, transform_array
 from sfumato.estimators.parameters import directions_of, noise_of
 from sfumato.estimators.reference import SIR
+from sfumato.estimators.reporting import Reporting
 from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.slice_moments import whitener
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
@@ -28,7 +29,7 @@ from sfumato.typing import FloatArray, IntArray
 PROTECTS = f"the label of each person (its owner's own answer y alone); {LABEL_ONLY}"
 
 
-class LabelPrivateSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Directions of public features x that explain a private label y.
 
     Each device reports its slice of y by randomised response (`sfumato.local.SliceRandomiser`); everything else is

@@ -13,6 +13,7 @@ from sfumato.bounds import Bounds
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source, transform_array
 from sfumato.estimators.parameters import directions_of, noise_of
+from sfumato.estimators.reporting import Reporting
 from sfumato.estimators.session import REHEARSAL
 from sfumato.local.answers import LocalLedger
 from sfumato.local.records import RecordRandomiser, solve
@@ -49,7 +50,7 @@ class Prospect:
         return self.loss > 0.7 * self.useless
 
 
-class LocalSIR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Directions of x that explain y, from records that each device has noised by itself.
 
     Every device answers once with its slice sums and second moment plus noise (`sfumato.local.records`). No curator,

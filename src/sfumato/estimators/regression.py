@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source, transform_array
 from sfumato.estimators.parameters import noise_of
+from sfumato.estimators.reporting import Reporting
 from sfumato.estimators.session import REHEARSAL
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
 from sfumato.local.numbers import NumberRandomiser
@@ -28,7 +29,7 @@ MOST_FEATURES = 3000
 FOLDS = 5
 
 
-class LabelPrivateIHT(RegressorMixin, BaseEstimator):
+class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
     """Sparse linear regression of a private label on public features (DP-IHT of Wang, Smith and Xu, mended).
 
     Each device clips its y to a public range, adds noise once (`sfumato.local.NumberRandomiser`) and reports;

@@ -46,4 +46,6 @@ def open_session(estimator: Any, X: Any, y: Any, reader: Callable[..., Source] =
     source = reader(estimator, X, y, getattr(estimator, "classes", None))
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
-    return Session(budget, ledger, noise, source)
+    session = Session(budget, ledger, noise, source)
+    estimator.n_records_ = session.n_records  # None where it is private
+    return session

@@ -1,8 +1,6 @@
 """PrivateSIR: sliced inverse regression with a differential-privacy guarantee."""
 
 from collections.abc import Sequence
-from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -150,17 +148,6 @@ class PrivateSIR(PrivateReducer):
         if self.picture_ is None:
             raise InputError("picture: no picture was bought; fit again with picture=True.")
         return draw(self.picture_, ax)
-
-    def report(self, path: str | PathLike[str]) -> Path:
-        """Write a self-contained HTML report; only released values are in it."""
-        from sfumato.report.build import document
-        from sfumato.report.html import render
-
-        check_is_fitted(self)
-        page = render(document(self))
-        target = Path(path)
-        target.write_text(page, encoding="utf-8")
-        return target
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Task | PaperTask:
         """What is public about this fit, every parameter checked."""

@@ -16,10 +16,11 @@ from sfumato.estimators.sir import METHODS, PICTURE_SHARE, PrivateSIR
 from sfumato.files import Columns
 from sfumato.iterate.picture import Picture
 from sfumato.model.strict import Node, read_json
-from sfumato.model.write import FORMAT, content, restored
+from sfumato.model.write import FORMAT, content
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event
 from sfumato.privacy.ledger import Entry, Ledger
+from sfumato.report.account import restored
 from sfumato.solve.dimension import Choice
 from sfumato.typing import FloatArray, Relation
 
@@ -32,6 +33,7 @@ class Inputs:
     """How the features were made: from which columns, and which column was the response."""
 
     n_features: int
+    n_records: int | None
     names: tuple[str, ...] | None
     response: str | None
     columns: Columns | None
@@ -71,7 +73,7 @@ def from_json(node: Node) -> PrivateSIR:
     estimator = _estimator(top["parameters"], inputs.n_features)
     _set_released(estimator, top["released"], inputs.n_features)
     estimator.ledger_ = _ledger(top["ledger"])
-    estimator.n_features_in_ = inputs.n_features
+    estimator.n_features_in_, estimator.n_records_ = inputs.n_features, inputs.n_records
     if inputs.names is not None:
         estimator.feature_names_in_ = np.asarray(inputs.names, dtype=object)
     return estimator
@@ -89,19 +91,20 @@ def _top(node: Node) -> dict[str, Node]:
 
 
 def _inputs(node: Node) -> Inputs:
-    fields = node.fields("n_features", "feature_names", "response", "columns", "categorical")
+    fields = node.fields("n_features", "n_records", "feature_names", "response", "columns", "categorical")
     p = fields["n_features"].whole(1)
+    n = None if fields["n_records"].is_null else fields["n_records"].whole(1)
     names = None if fields["feature_names"].is_null else _texts(fields["feature_names"])
     if names is not None and (len(names) != p or len(set(names)) < p):
         fields["feature_names"].refuse(f"{p} different names")
     response = None if fields["response"].is_null else fields["response"].text()
     categorical = {name: _texts(categories) for name, categories in fields["categorical"].items()}
     if fields["columns"].is_null:
-        return Inputs(p, names, response, None)
+        return Inputs(p, n, names, response, None)
     columns = _checked(fields["columns"], lambda: Columns(_texts(fields["columns"]), categorical))
     if columns.names != names:
         fields["columns"].refuse("the columns that make feature_names")
-    return Inputs(p, names, response, columns)
+    return Inputs(p, n, names, response, columns)
 
 
 def _estimator(node: Node, p: int) -> PrivateSIR:

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import __version__
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.parameters import budget_of
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.files import Columns
 from sfumato.iterate.picture import Picture
-from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Entry, Ledger
-from sfumato.privacy.ledger_file import FileLedger
-from sfumato.typing import Relation
+from sfumato.report.account import own_ledger
 
 FORMAT = "sfumato-model/1"
 PARAMETERS = ("epsilon", "delta", "n_directions", "method", "relation", "rho", "picture")
@@ -76,7 +73,7 @@ def content(estimator: PrivateSIR, response: str | None = None, columns: Columns
         "inputs": _inputs(estimator, response, columns),
         "parameters": _parameters(estimator),
         "released": _released(estimator),
-        "ledger": _ledger(_own_ledger(estimator)),
+        "ledger": _ledger(own_ledger(estimator)),
     }
 
 
@@ -84,6 +81,7 @@ def _inputs(estimator: PrivateSIR, response: str | None, columns: Columns | None
     names = getattr(estimator, "feature_names_in_", None)
     return {
         "n_features": int(estimator.n_features_in_),
+        "n_records": getattr(estimator, "n_records_", None),
         "feature_names": None if names is None else [str(name) for name in names],
         "response": response,
         "columns": None if columns is None else list(columns.features),
@@ -129,22 +127,6 @@ def _picture(picture: Picture | None) -> dict[str, Any] | None:
         "response_edges": picture.response_edges.tolist(),
         "is_ordered": bool(picture.is_ordered),
     }
-
-
-def _own_ledger(estimator: PrivateSIR) -> Ledger:
-    """The account of this fit alone: what other runs wrote to a shared file is not the model's to tell."""
-    shared = estimator.ledger_
-    if not isinstance(shared, FileLedger):
-        return shared
-    budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
-    return restored(budget, shared.relation, shared.rehearsal, shared.mine)
-
-
-def restored(budget: Budget, relation: Relation, rehearsal: bool, entries: Iterable[Entry]) -> Ledger:
-    """A ledger that holds these entries, with the times at which they were made."""
-    ledger = Ledger(budget, relation, rehearsal=rehearsal)
-    ledger._entries = tuple(entries)
-    return ledger
 
 
 def _ledger(ledger: Ledger) -> dict[str, Any]:

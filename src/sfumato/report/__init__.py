@@ -3,7 +3,7 @@
 Nothing here reads a record, a file or the network, so nothing here can leak.
 """
 
-from sfumato.report.document import Document, Heatmap, LedgerRow, Loading, Spectrum
+from sfumato.report.document import Document, Heatmap, LedgerRow, Loading, Spectrum, WhatIf
 from sfumato.report.html import render
 
-__all__ = ["Document", "Heatmap", "LedgerRow", "Loading", "Spectrum", "render"]
+__all__ = ["Document", "Heatmap", "LedgerRow", "Loading", "Spectrum", "WhatIf", "render"]

@@ -1,107 +1,87 @@
-"""From a fitted estimator to a report document: released values and words, nothing else."""
+"""From any fitted estimator to a report document: released values and words, nothing else."""
 
+from __future__ import annotations
+
+import math
 from typing import Any
 
-import numpy as np
+from sklearn.base import clone
 
 from sfumato.iterate.picture import Picture
-from sfumato.privacy.accounting import total_epsilon
-from sfumato.privacy.ledger import Entry, Ledger
-from sfumato.report.document import Document, Heatmap, LedgerRow, Loading, Spectrum
+from sfumato.report import words
+from sfumato.report.account import account_of
+from sfumato.report.document import Document, Heatmap, Spectrum
+from sfumato.report.loadings import floats, kept, loadings_of
 from sfumato.report.plot import response_label
-from sfumato.solve.dimension import Choice
-from sfumato.typing import FloatArray
+from sfumato.report.whatif import what_if
+
+__all__ = ["document"]
 
 
 def document(estimator: Any) -> Document:
-    """Everything a report says about a fitted `PrivateSIR`."""
-    ledger: Ledger = estimator.ledger_
-    k, p = estimator.directions_.shape
+    """Everything a report says about a fitted estimator of any kind."""
+    account = account_of(estimator)
+    loadings, units = loadings_of(estimator)
+    picture = getattr(estimator, "picture_", None)
     return Document(
-        title="Private sliced inverse regression",
-        subtitle=f"{k} direction{'s' if k > 1 else ''} of {p} features",
-        guarantee=ledger.guarantee,
-        facts=_facts(estimator, ledger),
-        loadings=_loadings(estimator),
-        spectrum=_spectrum(estimator.choice_),
-        heatmap=None if estimator.picture_ is None else _heatmap(estimator.picture_),
-        ledger=tuple(_row(entry, ledger) for entry in ledger.entries),
-        total=f"All releases together: {ledger.budget.describe()}",
-        notes=_notes(estimator),
-        reproduce=f"from sfumato import *\n\n{estimator!r}.fit(X, y)",
-        rehearsal=ledger.rehearsal,
+        title=words.title(estimator),
+        subtitle=words.subtitle(estimator),
+        guarantee=account.guarantee,
+        facts=words.facts(estimator, account),
+        loadings=loadings,
+        spectrum=_spectrum(estimator),
+        heatmap=None if picture is None else _heatmap(picture),
+        ledger=account.rows,
+        total=account.total,
+        notes=_notes(estimator, units),
+        reproduce=_reproduce(estimator),
+        rehearsal=account.rehearsal,
+        what_if=what_if(estimator),
+        unit=words.unit(estimator),
     )
 
 
-def feature_names(estimator: Any) -> tuple[str, ...]:
-    """Names of the features, x0, x1, ... if the table had none."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return tuple(map(str, names)) if names is not None else tuple(f"x{i}" for i in range(estimator.n_features_in_))
-
-
-def _facts(estimator: Any, ledger: Ledger) -> tuple[tuple[str, str], ...]:
-    return (
-        ("Budget", ledger.budget.describe()),
-        (
-            "Neighbouring data sets",
-            "replace one record" if ledger.relation == "replace" else "add or remove one record",
-        ),
-        ("Method", "residual descent" if estimator.method != "one-shot" else "one shot"),
-        ("Bounds", "given" if estimator.bounds is not None else "found privately, charged below"),
-        ("Directions", ", ".join(f"explains {value:.0%}" for value in estimator.eigenvalues_)),
-    )
-
-
-def _loadings(estimator: Any) -> tuple[Loading, ...]:
-    """Directions per standard deviation of each feature, so that features in different units compare."""
-    scaled = estimator.directions_ * estimator.scale_
-    length = np.linalg.norm(scaled, axis=1, keepdims=True)
-    values, errors = scaled / length, estimator.standard_errors_ * estimator.scale_ / length
-    return tuple(
-        Loading(name, _floats(values[:, j]), _floats(errors[:, j])) for j, name in enumerate(feature_names(estimator))
-    )
-
-
-def _spectrum(choice: Choice) -> Spectrum:
-    return Spectrum(_floats(choice.singular_values), choice.edge, choice.n_directions, choice.why)
+def _spectrum(estimator: Any) -> Spectrum | None:
+    """Why so many directions: the evidence that was kept, or the numbers of those asked for."""
+    choice = getattr(estimator, "choice_", None)
+    if choice is not None:
+        return Spectrum(floats(choice.singular_values), choice.edge, choice.n_directions, choice.why)
+    ratios = getattr(estimator, "explained_variance_ratio_", None)
+    if ratios is None:
+        return None
+    k = len(ratios)
+    why = f"{k} component{'s were' if k > 1 else ' was'} asked for."
+    return Spectrum(floats(ratios), math.nan, k, why, "share of the variance")
 
 
 def _heatmap(picture: Picture) -> Heatmap:
     return Heatmap(
-        x_edges=_floats(picture.direction_edges),
-        y_edges=_floats(picture.response_edges),
-        counts=tuple(_floats(row) for row in picture.counts),
+        x_edges=floats(picture.direction_edges),
+        y_edges=floats(picture.response_edges),
+        counts=tuple(floats(row) for row in picture.counts),
         noise_std=picture.noise_std,
         x_label="first direction, in standard deviations",
         y_label=response_label(picture),
     )
 
 
-def _row(entry: Entry, ledger: Ledger) -> LedgerRow:
-    whole = sum(other.share for other in ledger.entries)
-    delta = ledger.budget.delta or 1e-6
-    return LedgerRow(
-        purpose=entry.purpose,
-        query=entry.query,
-        mechanism=type(entry.event).__name__,
-        sensitivity=entry.sensitivity,
-        noise_std=entry.noise_std,
-        epsilon_alone=total_epsilon((entry.event,), delta),
-        share=entry.share / whole,
-    )
-
-
-def _notes(estimator: Any) -> tuple[str, ...]:
+def _notes(estimator: Any, units: str) -> tuple[str, ...]:
     notes = [
-        "Loadings are per standard deviation of each feature (as released), so that features in different units "
-        "compare; directions_ holds them in the units of the table.",
+        units,
         "Everything on this page was computed from the noisy releases listed in the ledger. No record was read to "
         "draw it.",
     ]
-    if estimator.bounds is not None:
+    if kept(estimator) is not None:
+        notes.append("Features that were not kept have weight zero and are not listed.")
+    if getattr(estimator, "bounds", None) is not None:
         notes.append("Values outside the given bounds were moved to the nearest bound before anything was computed.")
     return tuple(notes)
 
 
-def _floats(values: FloatArray) -> tuple[float, ...]:
-    return tuple(float(value) for value in values)
+def _reproduce(estimator: Any) -> str:
+    """The call, without the ledger: whoever runs it again brings an account of their own."""
+    plain = clone(estimator)
+    if "ledger" in plain.get_params(deep=False):
+        plain.set_params(ledger=None)
+    arguments = "X" if type(estimator).__name__.endswith("PCA") else "X, y"
+    return f"from sfumato import *\n\n{plain!r}.fit({arguments})"

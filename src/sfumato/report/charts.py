@@ -12,14 +12,15 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
 from sfumato.report import svg
-from sfumato.report.document import Heatmap, LedgerRow, Loading, Spectrum, figure, figures, percent
+from sfumato.report.document import Heatmap, LedgerRow, Loading, Spectrum
+from sfumato.report.figures import figure, figures, percent
 
 
 def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
     """Draw the loadings of one direction (counted from 0) as bars, with whiskers of one standard error.
 
     All directions share one scale, so that charts side by side compare. Bars within two errors of zero are
-    pale.
+    pale; where no error is known at all, none is.
 
     Examples
     --------
@@ -34,12 +35,13 @@ def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
     texts = columns[direction] if loadings else ()
     x = svg.scale(-limit, limit, 134.0, svg.WIDTH - 8 - max(map(svg.room, columns), default=0.0))
     rows = [
-        _loading_row(loading, direction, text, (step * (row + 0.5) + 4, step), limit, x)
+        _loading_row(loading, direction, text, (step * (row + 0.5) + 4, step), limit, x, _some_error(loadings))
         for row, (loading, text) in enumerate(zip(loadings, texts, strict=True))
     ]
     zero = svg.line(x(0), 2, x(0), bottom, svg.MUTED)
     title = f"Direction {direction + 1}: loadings"
-    desc = f"{len(loadings)} features. Bars are weights, whiskers one standard error of the privacy noise."
+    whiskers = ", whiskers one standard error of the privacy noise" if _some_error(loadings) else ""
+    desc = f"{len(loadings)} features. Bars are weights{whiskers}."
     marks = [svg.axis_below(-limit, limit, x, 2, bottom), *rows, zero]
     return svg.frame(f"loading-{direction + 1}", bottom + 22, title, desc, marks)
 
@@ -62,10 +64,11 @@ def spectrum_chart(spectrum: Spectrum) -> str:
         svg.line(left, bottom, right, bottom, svg.MUTED),
         _noise_edge(spectrum.edge, left, right, y),
         *_column_labels(spectrum, left, right, bottom, y),
-        svg.text("singular value, in order", (left + right) / 2, bottom + 38, "middle", svg.MUTED),
+        svg.text(f"{spectrum.name}, in order", (left + right) / 2, bottom + 38, "middle", svg.MUTED),
     ]
-    desc = f"{len(columns)} values, {spectrum.chosen} chosen; the noise edge is {figure(spectrum.edge)}."
-    return svg.frame("spectrum", bottom + 46, "Singular values against the noise edge", desc, marks)
+    edge = f"; the noise edge is {figure(spectrum.edge)}" if math.isfinite(spectrum.edge) else ""
+    desc = f"{len(columns)} values, {spectrum.chosen} chosen{edge}."
+    return svg.frame("spectrum", bottom + 46, f"{spectrum.name.capitalize()}s in order", desc, marks)
 
 
 def heatmap_chart(heatmap: Heatmap) -> str:
@@ -133,11 +136,17 @@ def _loading_limit(loadings: Iterable[Loading]) -> float:
 
 
 def _loading_row(
-    loading: Loading, direction: int, text: str, band: tuple[float, float], limit: float, x: svg.Scale
+    loading: Loading,
+    direction: int,
+    text: str,
+    band: tuple[float, float],
+    limit: float,
+    x: svg.Scale,
+    errors_known: bool,
 ) -> str:
     y, step = band
     value, error = svg.tame(loading.values[direction]), abs(svg.tame(loading.errors[direction]))
-    clear = abs(value) > 2 * error and math.isfinite(loading.errors[direction])
+    clear = not errors_known or (abs(value) > 2 * error and math.isfinite(loading.errors[direction]))
     bar = svg.tag(
         "rect",
         x=min(x(0), x(value)),
@@ -149,13 +158,21 @@ def _loading_row(
         data_error=svg.exact(loading.errors[direction]),
     )
     marks = [
-        svg.tag("title", svg.escape(f"{loading.feature}: {text} ± {figure(loading.errors[direction])}")),
+        svg.tag("title", svg.escape(f"{loading.feature}: {text}{_plus_minus(loading.errors[direction])}")),
         svg.text(svg.shorten(loading.feature, 124), 126, y + 4, "end"),
         bar,
         _whisker(loading.values[direction], error, y, limit, x),
         svg.text(text, svg.WIDTH, y + 4, "end", svg.INK if clear else svg.MUTED),
     ]
     return svg.tag("g", "".join(marks), class_="loading", data_feature=loading.feature)
+
+
+def _some_error(loadings: Sequence[Loading]) -> bool:
+    return any(math.isfinite(error) for loading in loadings for error in loading.errors)
+
+
+def _plus_minus(error: float) -> str:
+    return f" ± {figure(error)}" if math.isfinite(error) else ""
 
 
 def _whisker(value: float, error: float, y: float, limit: float, x: svg.Scale) -> str:

@@ -1,4 +1,4 @@
-"""The report as data: what a reader may see, and how its numbers are written.
+"""The report as data: what a reader may see.
 
 A `Document` holds released values and words only, as tuples and strings, never arrays or records. Whoever
 builds it has already gone through the one door, so rendering is post-processing and costs no privacy.
@@ -10,15 +10,10 @@ and a report that fails after the budget is spent helps nobody. Such a number is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
 from sfumato.errors import InputError
-
-MISSING = "—"
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_PLAIN = range(-4, 6)  # decimal exponents that read better without powers of ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +70,51 @@ class Heatmap:
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:
-    """Singular values in order, the edge below which noise alone could have made them, and how many."""
+    """Singular values in order, the edge below which noise alone could have made them, and how many.
+
+    `name` says what they are where they are no singular values; an `edge` that is not finite is not drawn.
+    """
 
     values: tuple[float, ...]
     edge: float
     chosen: int
     why: str
+    name: str = "singular value"
 
     def __post_init__(self) -> None:
         _require(0 <= self.chosen <= len(self.values), "chosen must lie between 0 and the number of values.")
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The loss to expect elsewhere: `losses[i][j]` at `sizes[i]` records and budget `budgets[j]`.
+
+    Attributes
+    ----------
+    budget_name : str
+        What the budgets are: epsilon or rho.
+    plain : tuple of float
+        Expected loss without privacy, one per size.
+    useless : float
+        Expected loss of directions drawn at random.
+    here : (int, int)
+        Row and column of the run that the report is about.
+    assumption : str
+        One sentence on where the numbers come from.
+    """
+
+    budget_name: str
+    budgets: tuple[float, ...]
+    sizes: tuple[int, ...]
+    losses: tuple[tuple[float, ...], ...]
+    plain: tuple[float, ...]
+    useless: float
+    here: tuple[int, int]
+    assumption: str
+
+    def __post_init__(self) -> None:
+        _require(len(self.losses) == len(self.plain) == len(self.sizes), "losses and plain must have a row per size.")
+        _require(all(len(row) == len(self.budgets) for row in self.losses), "losses must have an entry per budget.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +131,8 @@ class Document:
         Short name and value pairs: number of records, method, budget.
     loadings : tuple of Loading
         One per feature, in the order to be shown; all with the same number of directions.
-    spectrum : Spectrum
+    spectrum : Spectrum or None
+        Why there are so many directions, if the method says so.
     heatmap : Heatmap or None
         The noisy summary picture, if one was bought.
     ledger : tuple of LedgerRow
@@ -112,6 +144,10 @@ class Document:
         Code that runs the same plan again.
     rehearsal : bool
         True if the noise was seeded, so that the run gives no privacy.
+    what_if : WhatIf or None
+        The planner's view of other budgets and sizes, where it has a theory.
+    unit : str
+        What one column of the loadings is called.
     """
 
     title: str
@@ -119,13 +155,15 @@ class Document:
     subtitle: str
     facts: tuple[tuple[str, str], ...]
     loadings: tuple[Loading, ...]
-    spectrum: Spectrum
+    spectrum: Spectrum | None
     heatmap: Heatmap | None
     ledger: tuple[LedgerRow, ...]
     total: str
     notes: tuple[str, ...]
     reproduce: str
     rehearsal: bool
+    what_if: WhatIf | None = None
+    unit: str = "direction"
 
     def __post_init__(self) -> None:
         _require(
@@ -138,63 +176,10 @@ class Document:
         """The number of directions shown: 0 if there are no loadings."""
         return len(self.loadings[0].values) if self.loadings else 0
 
-
-def figure(value: float | None, digits: int = 3, *, trim: bool = False) -> str:
-    """Write one number to `digits` significant digits, with a true minus sign; a dash if it is not finite.
-
-    Examples
-    --------
-    >>> figure(0.41235), figure(-12345.6), figure(1.5e-9), figure(float("nan"))
-    ('0.412', '−12,346', '1.50×10⁻⁹', '—')
-    >>> figure(0.5), figure(0.5, trim=True)
-    ('0.500', '0.5')
-    """
-    if value is None or not math.isfinite(value):
-        return MISSING
-    if value == 0:
-        return "0"
-    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-    if int(exponent) in _PLAIN:
-        return _tidy(f"{value:,.{max(0, digits - 1 - int(exponent))}f}", trim)
-    return f"{_tidy(mantissa, trim)}×10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
-
-
-def figures(values: Iterable[float], digits: int = 3) -> tuple[str, ...]:
-    """Write a column of numbers with common decimals, set by the largest, so that they align.
-
-    Examples
-    --------
-    >>> figures([0.5, -0.01234, 0.0])
-    ('0.500', '−0.012', '0.000')
-    """
-    column = tuple(map(float, values))
-    peak = max((abs(value) for value in column if math.isfinite(value)), default=0.0)
-    exponent = int(f"{peak:.{digits - 1}e}".split("e")[1])
-    if exponent not in _PLAIN:
-        return tuple(figure(value, digits) for value in column)
-    decimals = max(0, digits - 1 - exponent)
-    return tuple(
-        _tidy(f"{round(value, decimals) + 0.0:,.{decimals}f}") if math.isfinite(value) else MISSING for value in column
-    )
-
-
-def percent(share: float) -> str:
-    """Write a share as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.25), percent(0.0004)
-    ('25.0%', '0.04%')
-    """
-    if not math.isfinite(share) or abs(share) < 0.0005:
-        return figure(100 * share, 1) + "%" * math.isfinite(share)
-    return f"{share:.1%}".replace("-", "−")
-
-
-def _tidy(text: str, trim: bool = False) -> str:
-    if trim and "." in text:
-        text = text.rstrip("0").rstrip(".")
-    return text.replace("-", "−")
+    @property
+    def has_errors(self) -> bool:
+        """Whether the method tells what privacy noise alone adds to the loadings."""
+        return any(math.isfinite(error) for loading in self.loadings for error in loading.errors)
 
 
 def _require(holds: bool, message: str) -> None:

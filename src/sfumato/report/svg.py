@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from itertools import accumulate
 
-from sfumato.report.document import figure
+from sfumato.report.figures import figure
 
 WIDTH = 440.0
 INK, MUTED, RULE = "currentColor", "var(--muted,#6b6861)", "var(--rule,#d9d4c7)"

@@ -1,0 +1,92 @@
+"""The account of one fit alone, whichever ledger it was written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.estimators.parameters import budget_of
+from sfumato.local.answers import LocalLedger
+from sfumato.privacy.accounting import total_epsilon
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.ledger import Entry, Ledger
+from sfumato.privacy.ledger_file import FileLedger
+from sfumato.report.document import LedgerRow
+from sfumato.typing import Relation
+
+RELATIONS = {"replace": "replace one record", "add-remove": "add or remove one record"}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a report says of a ledger."""
+
+    budget: str
+    neighbours: str
+    guarantee: str
+    total: str
+    rows: tuple[LedgerRow, ...]
+    rehearsal: bool
+
+
+def account_of(estimator: Any) -> Account:
+    """The account of a fitted estimator: of its own releases, not of others on the same file."""
+    ledger = estimator.ledger_
+    if isinstance(ledger, LocalLedger):
+        return _on_devices(ledger)
+    own = own_ledger(estimator)
+    return Account(
+        budget=own.budget.describe(),
+        neighbours=RELATIONS[own.relation],
+        guarantee=own.guarantee,
+        total=f"All releases together: {own.budget.describe()}",
+        rows=_rows(own.entries, own.budget.delta or 1e-6),
+        rehearsal=own.rehearsal,
+    )
+
+
+def own_ledger(estimator: Any) -> Ledger:
+    """The account of this fit alone: what other runs wrote to a shared file is not this fit's to tell."""
+    shared: Ledger = estimator.ledger_
+    if not isinstance(shared, FileLedger):
+        return shared
+    budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
+    return restored(budget, shared.relation, shared.rehearsal, shared.mine)
+
+
+def restored(budget: Budget, relation: Relation, rehearsal: bool, entries: Iterable[Entry]) -> Ledger:
+    """A ledger that holds these entries, with the times at which they were made."""
+    ledger = Ledger(budget, relation, rehearsal=rehearsal)
+    ledger._entries = tuple(entries)
+    return ledger
+
+
+def _on_devices(ledger: LocalLedger) -> Account:
+    largest = max(total_epsilon((entry.event,), ledger.delta) for entry in ledger.entries)
+    spent = f"epsilon = {largest:.10g}" + (f", delta = {ledger.delta:.3g}" if ledger.delta else " (pure)")
+    return Account(
+        budget=f"{spent}, each person",
+        neighbours=f"any other value of {ledger.protects.partition(';')[0]}",
+        guarantee=ledger.guarantee,
+        total=f"Every person gives one answer and pays once: {spent}",
+        rows=_rows(ledger.entries, ledger.delta),
+        rehearsal=ledger.rehearsal,
+    )
+
+
+def _rows(entries: Iterable[Entry], delta: float) -> tuple[LedgerRow, ...]:
+    listed = tuple(entries)
+    whole = sum(entry.share for entry in listed) or 1.0
+    return tuple(
+        LedgerRow(
+            purpose=entry.purpose,
+            query=entry.query,
+            mechanism=type(entry.event).__name__,
+            sensitivity=entry.sensitivity,
+            noise_std=entry.noise_std,
+            epsilon_alone=total_epsilon((entry.event,), delta),
+            share=entry.share / whole,
+        )
+        for entry in listed
+    )

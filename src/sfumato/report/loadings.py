@@ -1,0 +1,82 @@
+"""Loadings: what each feature weighs in each direction, so that features in different units compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.report.document import Loading
+from sfumato.typing import FloatArray, IntArray
+
+PER_DEVIATION = (
+    "Loadings are per standard deviation of each feature (as released), so that features in different units "
+    "compare; directions_ holds them in the units of the table."
+)
+PER_WIDTH = (
+    "Loadings are per half width of each feature's bounds, so that features in different units compare; the fitted "
+    "attributes hold them in the units of the table."
+)
+PER_UNIT = "Loadings are in the units of the table."
+
+
+def feature_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the features, x0, x1, ... if the table had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return tuple(map(str, names)) if names is not None else tuple(f"x{i}" for i in range(estimator.n_features_in_))
+
+
+def kept(estimator: Any) -> IntArray | None:
+    """The features that a sparse method kept; None if it keeps all."""
+    chosen = getattr(estimator, "support_", getattr(estimator, "active_", None))
+    return None if chosen is None else np.asarray(chosen, dtype=np.int64)
+
+
+def loadings_of(estimator: Any) -> tuple[tuple[Loading, ...], str]:
+    """Loadings of the features shown, and in what units they are."""
+    if hasattr(estimator, "coef_"):
+        return _rows(feature_names(estimator), estimator.coef_[None, :], None, kept(estimator)), PER_UNIT
+    if hasattr(estimator, "y_weights_"):
+        return _paired(estimator), PER_WIDTH
+    scale, note = _scale(estimator)
+    errors = getattr(estimator, "standard_errors_", None)
+    values, errors = _scaled(estimator.directions_, errors, scale)
+    return _rows(feature_names(estimator), values, errors, kept(estimator)), note
+
+
+def _scale(estimator: Any) -> tuple[FloatArray, str]:
+    p = int(estimator.n_features_in_)
+    if hasattr(estimator, "scale_"):
+        return np.asarray(estimator.scale_), PER_DEVIATION
+    if type(estimator).__name__.endswith("PCA") or not hasattr(estimator, "bounds_"):
+        return np.ones(p), PER_UNIT  # principal components are those of the table's own units
+    return estimator.bounds_.grid(p).half_width, PER_WIDTH
+
+
+def _scaled(rows: FloatArray, errors: FloatArray | None, scale: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    scaled = rows * scale
+    length = np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300)
+    return scaled / length, None if errors is None else errors * scale / length
+
+
+def _paired(estimator: Any) -> tuple[Loading, ...]:
+    """Both tables of a canonical pair in one chart, each of length one; the second table has no names of its own."""
+    p, q = estimator.x_weights_.shape[1], estimator.y_weights_.shape[1]
+    half = estimator.bounds_.grid(p + q).half_width
+    x, _ = _scaled(estimator.x_weights_, None, half[:p])
+    y, _ = _scaled(estimator.y_weights_, None, half[p:])
+    names = (*feature_names(estimator), *(f"y{j}" for j in range(q)))
+    return _rows(names, np.hstack([x, y]), None, None)
+
+
+def _rows(
+    names: tuple[str, ...], values: FloatArray, errors: FloatArray | None, shown: IntArray | None
+) -> tuple[Loading, ...]:
+    known = np.full(values.shape, np.nan) if errors is None else errors
+    places = range(len(names)) if shown is None else map(int, shown)
+    return tuple(Loading(names[j], floats(values[:, j]), floats(known[:, j])) for j in places)
+
+
+def floats(values: FloatArray) -> tuple[float, ...]:
+    """Plain numbers."""
+    return tuple(float(value) for value in values)

@@ -1,0 +1,95 @@
+"""Words for each method: its name, and what its numbers mean."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sfumato.report.account import Account
+from sfumato.report.figures import plural
+from sfumato.report.loadings import kept
+
+TITLES = {
+    "PrivateSIR": "Private sliced inverse regression",
+    "PrivateSparseSIR": "Private sparse sliced inverse regression",
+    "PrivateSAVE": "Private sliced average variance estimation",
+    "PrivateDR": "Private directional regression",
+    "PrivatePCA": "Private principal components",
+    "PrivateSparsePCA": "Private sparse principal components",
+    "PrivateCCA": "Private canonical correlations",
+    "PrivateLDA": "Private linear discriminants",
+    "LabelPrivateSIR": "Sliced inverse regression of randomised labels",
+    "LabelPrivateIHT": "Sparse regression of randomised labels",
+    "LocalSIR": "Sliced inverse regression of randomised records",
+}
+MEANINGS = {
+    "PrivateSAVE": "eigenvalue {:.2g}",
+    "PrivateDR": "eigenvalue {:.2g}",
+    "PrivatePCA": "{:.0%} of the variance",
+    "PrivateSparsePCA": "{:.0%} of the variance",
+    "PrivateCCA": "correlation {:.2f}",
+    "PrivateLDA": "{:.0%} of it lies between classes",
+}
+UNITS = {"PrivatePCA": "component", "PrivateSparsePCA": "component", "PrivateCCA": "pair of directions"}
+
+
+def title(estimator: Any) -> str:
+    """What was fitted."""
+    name = type(estimator).__name__
+    return TITLES.get(name, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))
+
+
+def unit(estimator: Any) -> str:
+    """What one column of the loadings is called."""
+    return "coefficients" if hasattr(estimator, "coef_") else UNITS.get(type(estimator).__name__, "direction")
+
+
+def subtitle(estimator: Any) -> str:
+    """How many directions on how many features."""
+    p, chosen = int(estimator.n_features_in_), kept(estimator)
+    features = f"{p:,} features" if chosen is None else f"{len(chosen):,} of {p:,} features"
+    if hasattr(estimator, "coef_"):
+        return f"coefficients of {features}"
+    if hasattr(estimator, "y_weights_"):
+        features = f"{p:,} and {estimator.y_weights_.shape[1]:,} features"
+    k = len(estimator.directions_)
+    counted = unit(estimator) if k == 1 else plural(unit(estimator))
+    return f"{k} {counted} {'of' if chosen is None else 'on'} {features}"
+
+
+def facts(estimator: Any, account: Account) -> tuple[tuple[str, str], ...]:
+    """Short name and value pairs; what a method does not have is left out."""
+    records = getattr(estimator, "n_records_", None)
+    pairs = [
+        ("Budget", account.budget),
+        ("Neighbouring data sets", account.neighbours),
+        ("Records", "" if records is None else f"{records:,}"),
+        ("Method", _method(estimator, account)),
+        ("Bounds", _bounds(estimator)),
+        (plural(unit(estimator)).capitalize(), _meaning(estimator)),
+    ]
+    return tuple((name, value) for name, value in pairs if value)
+
+
+def _method(estimator: Any, account: Account) -> str:
+    chosen = getattr(estimator, "method", None)
+    if isinstance(chosen, str) and chosen.startswith("dp-"):
+        return f"{chosen} of Xia, Zhang and Cai"
+    purposes = [row.purpose for row in account.rows]
+    if type(estimator).__name__.endswith("SIR") and any(purpose.startswith("descent step") for purpose in purposes):
+        return "residual descent" if kept(estimator) is None else "sign screening, then residual descent"
+    return "" if chosen in (None, "auto") else str(chosen).replace("-", " ")
+
+
+def _bounds(estimator: Any) -> str:
+    parameters = [name for name in ("bounds", "y_bounds") if hasattr(estimator, name)]
+    if not parameters:
+        return ""
+    given = all(getattr(estimator, name) is not None for name in parameters)
+    return "given" if given else "found privately, charged below" if hasattr(estimator, "bounds_") else ""
+
+
+def _meaning(estimator: Any) -> str:
+    values = getattr(estimator, "explained_variance_ratio_", getattr(estimator, "eigenvalues_", ()))
+    words = MEANINGS.get(type(estimator).__name__, "explains {:.0%}")
+    return ", ".join(words.format(value) for value in values)
