@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from sfumato import limits
@@ -60,3 +61,40 @@ def test_exactly_one_of_epsilon_and_rho():
         limits.pca(100, 3)
     with pytest.raises(InputError, match="signal"):
         limits.label_direction(100, 3, 1.0, signal=1.0)
+
+
+def channel(rng, inputs, outputs, epsilon):
+    """A random channel whose rows differ by factors of at most e^epsilon, often exactly that."""
+    columns = np.exp(epsilon * rng.choice([0.0, 1.0, rng.random()], (inputs, outputs))) * rng.random(outputs)
+    for _ in range(200):  # rows to sum one, keeping every column within the factor: alternate the two
+        columns /= columns.sum(axis=1, keepdims=True)
+        columns = np.maximum(columns, columns.max(axis=0) * np.exp(-epsilon))
+    q = columns / columns.sum(axis=1, keepdims=True)
+    return q if (q.max(axis=0) / q.min(axis=0)).max() <= np.exp(epsilon) * (1 + 1e-9) else None
+
+
+def kept_information(q, prior):
+    """The largest part of the variance of a mean-zero function of the input that the output explains."""
+    joint = prior[:, None] * q
+    correlation = joint / np.sqrt(np.outer(prior, joint.sum(axis=0)))
+    return np.linalg.svd(correlation, compute_uv=False)[1] ** 2
+
+
+def test_no_private_channel_keeps_more_information_than_the_contraction_says():
+    rng, tried = np.random.default_rng(0), 0
+    for _ in range(2000):
+        epsilon = float(rng.choice([0.1, 0.5, 1.0, 3.0]))
+        q = channel(rng, int(rng.integers(2, 6)), int(rng.integers(2, 7)), epsilon)
+        if q is not None:
+            tried += 1
+            assert kept_information(q, rng.dirichlet(np.ones(len(q)))) <= np.tanh(epsilon / 2) ** 2 * (1 + 1e-9)
+    assert tried > 500
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_randomised_response_on_a_fair_coin_attains_the_contraction(epsilon):
+    truth = np.exp(epsilon) / (1 + np.exp(epsilon))
+    q = np.array([[truth, 1 - truth], [1 - truth, truth]])
+    assert kept_information(q, np.array([0.5, 0.5])) == pytest.approx(np.tanh(epsilon / 2) ** 2)
+    private, plain = (limits.label_direction(1e4, 10, e, 0.3).value for e in (epsilon, np.inf))
+    assert plain / private == pytest.approx(kept_information(q, np.array([0.5, 0.5])))
