@@ -242,7 +242,7 @@ def test_a_real_federation_equals_its_simulation_and_survives_its_faults(deploym
     assert np.isfinite(faulty["directions"]).all()
 
     # the dead site comes back; now every upload is poisoned: one sentence names all of them
-    faults = {"h0": {"ranks": "nan"}, "h1": {"ranks": "huge"}, "h2": {"shape": "square"}}
+    faults = {"h0": {"ranks": "nan"}, "h1": {"ranks": "huge"}, "h2": {"ranks": "square"}}
     (made.folder / "faults.json").write_text(json.dumps(faults))
     made.site("h1")
     made.server("one-shot", 1)

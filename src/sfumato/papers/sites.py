@@ -22,12 +22,13 @@ class MergedSites:
     ----------
     source : ArraySource
         The records of all sites.
-    clients : int
+    clients : float
+        Their number; with shares of the noise, number over honest ones.
     budget : Budget
         Of each site.
     """
 
-    def __init__(self, source: ArraySource, clients: int, budget: Budget) -> None:
+    def __init__(self, source: ArraySource, clients: float, budget: Budget) -> None:
         self._source, self._clients, self._budget = source, clients, budget
 
     def open(self, plan: Plan) -> Curator:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +121,24 @@ class FlowerTransport:
             for node, text in requests.items()
         ]
         replies: dict[int, tuple[str, bytes]] = {}
-        for message in self._grid.send_and_receive(messages, timeout=self._timeout):
+        for message in self._replies(messages):
             record = message.content.get("reply") if message.has_content() else None
             node = message.metadata.src_node_id
             if isinstance(record, ConfigRecord) and node not in replies:  # the first of two replies counts
                 values = record.get("values", b"")
                 replies[node] = (str(record.get("json", "")), values if isinstance(values, bytes) else b"")
         return replies
+
+
+    def _replies(self, messages: list[Any]) -> Iterator[Any]:
+        """Replies as they come, until all are there or the time is over. Flower's own loop looks every 3 s only."""
+        open_ids, end = set(self._grid.push_messages(messages)) - {None}, time.monotonic() + self._timeout
+        while open_ids and time.monotonic() < end:
+            found = list(self._grid.pull_messages(open_ids))
+            yield from found
+            open_ids -= {message.metadata.reply_to_message_id for message in found}
+            if open_ids:
+                time.sleep(PAUSE)
 
 
 def _name(head: str, node: int) -> str:
