@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sfumato.estimators.second_order import PrivateSAVE as PrivateSAVE
     from sfumato.estimators.sir import PrivateSIR as PrivateSIR
     from sfumato.estimators.sparse import PrivateSparseSIR as PrivateSparseSIR
+    from sfumato.estimators.sparse_pca import PrivateSparsePCA as PrivateSparsePCA
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.ledger import Ledger as Ledger
     from sfumato.privacy.ledger_file import FileLedger as FileLedger
@@ -52,6 +53,7 @@ _HOME = {
     "PrivatePCA": "estimators.pca",
     "PrivateSAVE": "estimators.second_order",
     "PrivateSIR": "estimators.sir",
+    "PrivateSparsePCA": "estimators.sparse_pca",
     "PrivateSparseSIR": "estimators.sparse",
     "SAVE": "estimators.reference",
     "SIR": "estimators.reference",

@@ -22,12 +22,14 @@ from sfumato.statistics.histograms import (
     ResponseHistogram,
 )
 from sfumato.statistics.moments import Moments
+from sfumato.statistics.parts import Part
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.products import ProductRows
 from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.squares import SquareSums
 from sfumato.statistics.validation import CandidateSums
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
@@ -167,6 +169,9 @@ CASES = [
     Case("sums by class", lambda p: SliceSums(grid(p), codes()), has_codes=True),
     Case("product rows", lambda p: products(p, numbers())),
     Case("some product rows of classes", lambda p: products(p, codes()).on(np.arange(0, p, 2)), has_codes=True),
+    Case("product rows of a part", lambda p: Part(products(p, numbers()), 1, 2)),
+    Case("square sums", lambda p: SquareSums(grid(p), 1.0)),
+    Case("square sums, clipped", lambda p: SquareSums(grid(p), 0.01)),
     Case("sign scores", lambda p: signs(p, numbers())),
     Case("sign scores about zero, of classes", lambda p: signs(p, codes(), 0.0), has_codes=True),
     Case("some columns", lambda p: OnColumns(signs((p + 1) // 2, numbers()), np.arange(0, p, 2))),

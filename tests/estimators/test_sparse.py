@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sfumato import Bounds, InputError, PrivacyWarning, PrivateSIR, PrivateSparseSIR, subspace_distance
-from sfumato.privacy.budget import Budget
-from sfumato.privacy.events import Gaussian, NoGuarantee, Selection
+from sfumato import Bounds, InputError, PrivateSparseSIR, subspace_distance
+from sfumato.privacy.events import Gaussian, Selection
 from sfumato.simulate import xia
 
 BOX = Bounds(-1.5, 1.5)
@@ -95,71 +94,3 @@ def test_a_wrong_number_of_features_is_refused(given, sample):
 def test_more_features_than_there_are_means_all(sample):
     fit = PrivateSparseSIR(50.0, 1e-3, 1, BOX, max_features=40).fit(sample.x[:, :3], sample.y)
     assert sorted(fit.screen_.picked) == [0, 1, 2]
-
-
-PAPER = [(PrivateSIR, "dp-ini"), (PrivateSIR, "dp-sir"), (PrivateSparseSIR, "dp-sini"), (PrivateSparseSIR, "dp-ssir")]
-
-
-@pytest.fixture(scope="module")
-def large():
-    return xia("M1", n=20_000, p=20, high_dimensional=True, random_state=3)
-
-
-@pytest.mark.parametrize(("kind", "method"), PAPER)
-def test_tight_paper_methods_cost_the_budget_and_find_the_direction(kind, method, large):
-    distances = []
-    for _ in range(3):
-        fit = kind(1.0, 1e-5, 1, BOX, method).fit(large.x, large.y)
-        distances.append(subspace_distance(fit.directions_, large.directions))
-        assert 1 - 1e-6 <= fit.ledger_.total() <= 1.0 + 1e-12
-    assert np.median(distances) < 0.7
-
-
-@pytest.mark.parametrize(("kind", "method"), PAPER)
-def test_tight_paper_methods_are_near_exact_with_a_huge_budget(kind, method, large):
-    fit = kind(1e4, 1e-5, 1, BOX, method).fit(large.x, large.y)
-    assert subspace_distance(fit.directions_, large.directions) < 0.05
-
-
-@pytest.mark.parametrize(("kind", "method"), PAPER)
-def test_printed_noise_is_flagged_in_ledger_and_warning(kind, method, large):
-    with pytest.warns(PrivacyWarning, match="calibration='paper'"):
-        fit = kind(1.0, 1e-5, 1, BOX, method, calibration="paper").fit(large.x[:3000], large.y[:3000])
-    assert fit.ledger_.total() == np.inf
-    assert all(isinstance(event, NoGuarantee) for event in fit.ledger_.events)
-    assert fit.ledger_.guarantee.startswith("No privacy guarantee")
-    assert fit.directions_.shape == (1, 20)
-
-
-def test_printed_noise_takes_no_shared_ledger(large, tmp_path):
-    from sfumato import Ledger
-
-    ledger = Ledger(Budget.approximate(2.0, 1e-5), "replace")
-    with pytest.raises(InputError, match="no guarantee"):
-        PrivateSIR(1.0, 1e-5, 1, BOX, "dp-ini", calibration="paper", ledger=ledger).fit(large.x, large.y)
-    assert len(ledger) == 0
-
-
-def test_the_dimension_is_found_by_bic():
-    sample = xia("M3", n=30_000, p=8, random_state=0)
-    assert PrivateSIR(5.0, 1e-5, "auto", BOX, "dp-ini").fit(sample.x, sample.y).directions_.shape == (2, 8)
-
-
-@pytest.mark.parametrize("method", ["dp-sini", "dp-ssir"])
-def test_validation_keeps_few_features_with_a_large_budget(method, large):
-    fit = PrivateSparseSIR(100.0, 1e-5, 1, BOX, method, max_features="validate").fit(large.x, large.y)
-    assert {0, 1} <= set(fit.support_.tolist()) and len(fit.support_) <= 8
-    assert any(entry.purpose == "number of features" for entry in fit.ledger_)
-    assert subspace_distance(fit.directions_, large.directions) < 0.1
-
-
-def test_validation_has_no_printed_noise(large):
-    with pytest.raises(InputError, match="validate"):
-        PrivateSparseSIR(1.0, 1e-5, 1, BOX, "dp-sini", max_features="validate", calibration="paper").fit(
-            large.x[:500], large.y[:500]
-        )
-
-
-def test_paper_methods_need_bounds():
-    with pytest.raises(InputError, match="bounds must be given"):
-        PrivateSIR(method="dp-ini").explain(1000, 5)

@@ -17,8 +17,10 @@ from sfumato.papers.xia_slices import slice_study
 
 app = typer.Typer()
 app.command()(reproduce)
-LOW = {"SIR", "DP-Ini paper", "DP-Ini tight", "DP-SIR paper", "DP-SIR tight", "sfumato"}
-HIGH = {"Oracle-SIR", "DP-SIni paper", "DP-SIni tight", "DP-SSIR paper", "DP-SSIR tight", "sfumato"}
+LOW = {"SIR", "DP-SIR full batch", "sfumato"} | {
+    f"DP-{m} {c}" for m in ("Ini", "SIR", "RF") for c in ("paper", "tight")
+}
+HIGH = {"Oracle-SIR", "sfumato"} | {f"DP-{m} {c}" for m in ("SIni", "SSIR", "TRF") for c in ("paper", "tight")}
 
 
 @pytest.fixture

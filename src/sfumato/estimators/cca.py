@@ -6,24 +6,28 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import paired_source, second_array
-from sfumato.estimators.parameters import budget_of, directions_of, relation_of
+from sfumato.estimators.parameters import budget_of, directions_of, one_of, relation_of
 from sfumato.estimators.session import open_session
-from sfumato.iterate.covariance import measure, plan_covariance, rounder
+from sfumato.iterate.covariance import measure, plan_covariance, rounder, whole
 from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
+from sfumato.iterate.shape import clipped, plan_shape, rough_shape
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
-from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows
+from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows, unit_rows
+from sfumato.solve.dimension import Choice
+from sfumato.solve.pairs import canonical_pair, mean_and_covariance
 from sfumato.solve.symmetric import noise_edge, raised
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.typing import FloatArray
 
+METHODS = ("auto", "refined", "rayleigh-flow")
 SHARES = {"location": 0.08, "count": 0.01, "radius": 0.03, "shape": 0.16, "rounder": 0.24, "joint": 0.48}
 
 
@@ -36,6 +40,7 @@ class CanonicalTask:
     n_records: int | None
     n_directions: int | None
     bounds: tuple[Bounds, Bounds] | None
+    flows: bool = False
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the number of records only where it is private."""
@@ -43,6 +48,9 @@ class CanonicalTask:
         if self.n_records is None:
             lines += (Line("count", "number of records", SHARES["count"], "sqrt(2) / 1"),)
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
+        if self.flows:
+            share = SHARES["shape"] + SHARES["rounder"] + SHARES["joint"]
+            return Plan(lines[:-1] + plan_flow(share, "1.48 r^2 / 1.04 r^2"))
         lines += plan_covariance("rounder", "better covariance of both tables", SHARES["rounder"])
         return Plan(lines + plan_covariance("joint", "joint covariance of both tables", SHARES["joint"]))
 
@@ -56,12 +64,27 @@ class CanonicalTask:
         bounds = _joined(*self.bounds, p, self.n_targets) if self.bounds else find_bounds(curator, size)
         grid = bounds.grid(size)
         n = float(self.n_records) if self.n_records is not None else _count(curator, size)
+        if self.flows:
+            return bounds, *self._flow(curator, grid, n)
         whitening = rounder(measure(curator, rough_shape(curator, grid, n, 1.0), n, "rounder"))
         joint = measure(curator, whitening, n, "joint")
         back = np.linalg.pinv(whitening.exact_matrix / grid.half_width)
         repaired = raised(joint.matrix, noise_edge(joint.noise_std, size))
         found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, self.n_directions)
         return bounds, grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found
+
+    def _flow(self, curator: Curator, grid: Grid, n: float) -> tuple[FloatArray, Canonical]:
+        """The first pair by Rayleigh flow of the cross-covariances, both ways, against the two covariances."""
+        p, size = self.n_features, grid.n_features
+        query = whole(clipped(curator, grid))
+        flow = rayleigh_flow(curator, query, lambda released: canonical_pair(released.value, size, p, n), n)
+        A, B = canonical_pair(flow.last.value, size, p, n)
+        quotient = float(flow.vector @ A @ flow.vector) / max(float(flow.vector @ B @ flow.vector), 1e-300)
+        weights = flow.vector / grid.half_width
+        correlation = np.clip([quotient], 0.0, 1.0)
+        choice = Choice(1, correlation, np.nan, True)
+        pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
+        return grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
 
 
 class PrivateCCA(PrivateReducer):
@@ -78,6 +101,9 @@ class PrivateCCA(PrivateReducer):
     bounds, y_bounds : Bounds, optional
         Range of each column of X and of Y, known without looking at the data. If either is None, both are found
         privately, and charged.
+    method : {"auto", "refined", "rayleigh-flow"}
+        "auto" is "refined": the joint covariance in coordinates that earlier releases made round, solved exactly.
+        "rayleigh-flow" is the published iteration for the first pair, for comparison.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -118,6 +144,7 @@ class PrivateCCA(PrivateReducer):
         delta: float = 1e-6,
         bounds: Bounds | None = None,
         y_bounds: Bounds | None = None,
+        method: str = "auto",
         *,
         relation: str = "replace",
         rho: float | None = None,
@@ -129,6 +156,7 @@ class PrivateCCA(PrivateReducer):
         self.delta = delta
         self.bounds = bounds
         self.y_bounds = y_bounds
+        self.method = method
         self.relation = relation
         self.rho = rho
         self.ledger = ledger
@@ -168,7 +196,11 @@ class PrivateCCA(PrivateReducer):
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
         k = directions_of(self.n_directions, min(n_features, n_targets))
         x, y = checked_bounds(self.bounds, n_features), checked_bounds(self.y_bounds, n_targets, "y_bounds")
-        return CanonicalTask(n_features, n_targets, n_records, k, None if x is None or y is None else (x, y))
+        flows = one_of("method", self.method, METHODS) == "rayleigh-flow"
+        if flows and k not in (None, 1):
+            raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'auto' for more.")
+        bounds = None if x is None or y is None else (x, y)
+        return CanonicalTask(n_features, n_targets, n_records, 1 if flows else k, bounds, flows)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

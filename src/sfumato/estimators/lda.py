@@ -10,13 +10,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
+from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
-from sfumato.estimators.parameters import directions_of
+from sfumato.estimators.parameters import directions_of, one_of
 from sfumato.estimators.session import open_session
-from sfumato.iterate.discriminant import Discriminant, discriminate, plan_discriminant
+from sfumato.iterate.discriminant import Discriminant, discriminate, discriminate_by_flow, plan_discriminant
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.ranks import find_ranks, plan_ranks
-from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.iterate.rayleigh import plan_flow
+from sfumato.iterate.shape import clipped, plan_shape, rough_shape
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -25,6 +27,7 @@ from sfumato.solve.discriminant import Rule, rule
 from sfumato.solve.spectral import Spectrum, directions_in_x
 from sfumato.typing import FloatArray
 
+METHODS = ("auto", "one-shot", "rayleigh-flow")
 SHARES = {"location": 0.08, "ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
 
 
@@ -48,12 +51,15 @@ class DiscriminantTask:
     response: Response
     n_directions: int | None
     bounds: Bounds | None
+    flows: bool = False
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
         lines = plan_location(SHARES["location"]) if self.bounds is None else ()
         lines += plan_ranks(self.response, SHARES["ranks"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
+        if self.flows:  # the rough shape is not needed, its share goes to the flow
+            return Plan(lines[:-1] + plan_flow(SHARES["shape"] + SHARES["solve"], "2.12 r / 1.41 r"))
         return Plan(lines + plan_discriminant(SHARES["solve"]))
 
     def run(self, curator: Curator) -> DiscriminantOutcome:
@@ -62,9 +68,12 @@ class DiscriminantTask:
         grid = bounds.grid(self.n_features)
         ranks = find_ranks(curator, self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        whitening = rough_shape(curator, grid, n, 1.0)
+        whitening = clipped(curator, grid) if self.flows else rough_shape(curator, grid, n, 1.0)
         codes = ranks.bins.count if self.response.hashed else ranks.bins.count - 1  # declared: the last is all others
-        fit = discriminate(curator, whitening, ranks, codes, n, self.n_directions)
+        if self.flows:
+            fit = discriminate_by_flow(curator, whitening, ranks, codes, n)
+        else:
+            fit = discriminate(curator, whitening, ranks, codes, n, self.n_directions)
         to_z = whitening.exact_matrix / grid.half_width
         back = np.asarray(np.linalg.pinv(to_z), dtype=np.float64)
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
@@ -96,6 +105,9 @@ class PrivateLDA(PrivateReducer):
     classes : sequence, optional
         Public list of the classes; needed by `predict`. Without it the classes (of any type) are sorted into hash
         buckets, those in use are found privately, and their names stay unknown.
+    method : {"auto", "one-shot", "rayleigh-flow"}
+        "auto" is "one-shot": class sums and second moment once, solved exactly. "rayleigh-flow" is the published
+        iteration for the first direction, for comparison.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -142,6 +154,7 @@ class PrivateLDA(PrivateReducer):
         n_directions: int | str = "auto",
         bounds: Bounds | None = None,
         classes: Sequence[Any] | None = None,
+        method: str = "auto",
         *,
         relation: str = "replace",
         rho: float | None = None,
@@ -153,6 +166,7 @@ class PrivateLDA(PrivateReducer):
         self.n_directions = n_directions
         self.bounds = bounds
         self.classes = classes
+        self.method = method
         self.relation = relation
         self.rho = rho
         self.ledger = ledger
@@ -185,7 +199,10 @@ class PrivateLDA(PrivateReducer):
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
         k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
-        return DiscriminantTask(n_features, n_records, response, k, bounds)
+        flows = one_of("method", self.method, METHODS) == "rayleigh-flow"
+        if flows and k not in (None, 1):
+            raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'auto' for more.")
+        return DiscriminantTask(n_features, n_records, response, 1 if flows else k, bounds, flows)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

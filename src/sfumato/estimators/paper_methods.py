@@ -1,50 +1,50 @@
-"""The methods of Xia, Zhang and Cai as fits: DP-Ini, DP-SIR, DP-SIni and DP-SSIR, with tight or printed noise."""
+"""The papers' methods as fits: DP-Ini, DP-SIR, DP-SIni, DP-SSIR and Rayleigh flow, with tight noise."""
 
 import math
-import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from sfumato.bounds import Bounds, Grid
-from sfumato.errors import InputError, PrivacyWarning
+from sfumato.errors import InputError
 from sfumato.estimators.pipeline import Outcome
-from sfumato.estimators.session import Session
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Fit
-from sfumato.iterate.peeling import Iterate, descend_rows, peel_kernel, plan_peeling, plan_steps, start
+from sfumato.iterate.peeling import (
+    Iterate,
+    descend_rows,
+    peel_kernel,
+    plan_parts,
+    plan_peeling,
+    plan_steps,
+    start,
+)
 from sfumato.iterate.pencil import (
     Pencil,
     Sliced,
     bic_dimension,
     histogram_slices,
+    matrices,
+    moments_of,
     pencil,
     plan_histogram,
     plan_moments,
-)
-from sfumato.iterate.printed import (
-    REASON,
-    Printed,
-    printed_descent,
-    printed_peel,
-    printed_pencil,
-    printed_slices,
+    solve_pencil,
 )
 from sfumato.iterate.ranks import Ranks
+from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
 from sfumato.iterate.validation import choose_size, leading, plan_validation
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
-from sfumato.settings.central import Central
 from sfumato.solve.dimension import Choice
 from sfumato.solve.spectral import Spectrum
-from sfumato.statistics.columns import OnColumns
-from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
-LOW, HIGH = ("dp-ini", "dp-sir"), ("dp-sini", "dp-ssir")
-CALIBRATIONS = ("tight", "paper")
+FLOWS = ("rayleigh-flow", "truncated-rayleigh-flow")
+LOW = ("dp-ini", "dp-sir", "dp-sir-full", "rayleigh-flow")
+HIGH = ("dp-sini", "dp-ssir", "truncated-rayleigh-flow")
 PICKS = 6
 """Features kept by peeling, s' = 6 as in the paper's simulations."""
 MOST = 8
@@ -55,7 +55,7 @@ MOST = 8
 class PaperTask:
     """What is public about such a fit."""
 
-    method: Literal["dp-ini", "dp-sir", "dp-sini", "dp-ssir"]
+    method: str
     n_features: int
     n_records: int | None
     response: Response
@@ -79,18 +79,28 @@ class PaperTask:
         """Of all features."""
         return self.bounds.grid(self.n_features)
 
+    @property
+    def peeled(self) -> int:
+        """Features that peeling picks: the truncated flow drops half of them again, the others keep all."""
+        return min(self.picks * (2 if self.method in FLOWS else 1), self.n_features)
+
     def plan(self) -> Plan:
         """Every release of the tight variant, with its share."""
-        picks = min(self.picks, self.n_features)
-        iterates = self.method in ("dp-sir", "dp-ssir")
         lines: tuple[Line, ...] = plan_histogram(0.05)
         if self.is_sparse:
-            lines += plan_peeling("peel", picks, 0.25)
-        lines += plan_moments(0.5 if iterates else 0.9)
+            lines += plan_peeling("peel", self.peeled, 0.25)
+        if self.method in FLOWS:
+            return Plan(lines + plan_flow(0.7, "2.12 r / 1.41 r"))
+        lines += plan_moments(0.9 if self.method in ("dp-ini", "dp-sini") else 0.5)
         if self.validate:
             lines += plan_validation(0.15)
-        if iterates:
-            lines += plan_steps(0.4, picks if self.is_sparse else None)
+        match self.method:
+            case "dp-sir":
+                lines += plan_parts(0.4)
+            case "dp-sir-full":
+                lines += plan_steps(0.4)
+            case "dp-ssir":
+                lines += plan_steps(0.4, self.peeled)
         return Plan(lines)
 
 
@@ -106,6 +116,8 @@ def paper_task(
     """Public facts of a paper's fit; its bounds must be given, since the paper knows no other way."""
     if bounds is None:
         raise InputError(f"bounds must be given for method={method!r}; for instance Bounds(-1.5, 1.5).")
+    if method in FLOWS and n_directions not in (None, 1):
+        raise InputError(f"n_directions must be 1 with method={method!r}, got {n_directions}; use 'auto' for more.")
     validate = isinstance(max_features, str) and max_features == "validate"
     picks = max_features if isinstance(max_features, int) else MOST if validate else PICKS
     return PaperTask(
@@ -113,73 +125,50 @@ def paper_task(
     )
 
 
-def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
-    """Directions and the features they rest on."""
-    if estimator.calibration == "tight":
-        return tight(task, session.curator(task.plan()))
-    if task.validate:
-        raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
-    if estimator.ledger is not None or estimator.rho is not None or task.n_records is None:
-        raise InputError(
-            "calibration='paper' gives no guarantee and takes neither a shared ledger, rho nor relation='add-remove'; "
-            "use calibration='tight'."
-        )
-    warnings.warn(REASON, PrivacyWarning, stacklevel=4)
-    door = Printed(Central(session.source), session.ledger, session.noise, estimator.epsilon, estimator.delta)
-    return printed(task, door, task.n_records)
-
-
 def tight(task: PaperTask, curator: Curator) -> tuple[Outcome, IntArray]:
-    """The algorithm with bounded sums, full batches and one total budget."""
+    """The algorithm with bounded sums and one total budget."""
     grid = task.grid
     sliced = histogram_slices(curator, task.response, *task.slicing)
     support = peel_kernel(curator, grid, sliced) if task.is_sparse else np.arange(task.n_features)
     view = ColumnView(curator, support) if task.is_sparse else curator
     n = float(task.n_records) if task.n_records is not None else max(sliced.total, 10.0 * task.n_features)
-    found = pencil(view, _columns(grid, support), sliced, n)
+    if task.method in FLOWS:
+        return _flow(task, view, sliced, support, n)
+    found = pencil(view, some_columns(grid, support), sliced, n)
     k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.shares)), len(support))
     if task.validate:
-        size = choose_size(view, _columns(grid, support), sliced, found, k)
+        size = choose_size(view, some_columns(grid, support), sliced, found, k)
         support, found = support[:size], leading(found, size)
     state = start(found, support, k)
-    if task.method in ("dp-sir", "dp-ssir"):
-        state = descend_rows(curator, grid, sliced, state, n, peel=task.is_sparse)
-    return _outcome(task, state, found, sliced)
+    if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
+        state = descend_rows(curator, grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
+    return outcome_of(task, state, found, sliced)
 
 
-def printed(task: PaperTask, door: Printed, n: int) -> tuple[Outcome, IntArray]:
-    """The algorithm with the noise of its lemmas."""
-    grid = task.grid
-    sliced = printed_slices(door, task.response, *task.slicing)
-    picks = min(task.picks, task.n_features)
-    support = printed_peel(door, grid, sliced, n, picks) if task.is_sparse else np.arange(task.n_features)
-    inner = door
-    if task.is_sparse:
-        inner = Printed(_Columns(door, support), door.ledger, door.noise, door.epsilon, door.delta)
-    found = printed_pencil(inner, _columns(grid, support), sliced, n, halves=2 if task.is_sparse else 1)
-    k = task.n_directions or bic_dimension(found.values, float(n), len(sliced.shares))
-    state = start(found, support, min(k, len(support)))
-    if task.method in ("dp-sir", "dp-ssir"):
-        state = printed_descent(door, grid, sliced, state, n, picks if task.is_sparse else None)
-    return _outcome(task, state, found, sliced)
+def _flow(task: PaperTask, curator: Curator, sliced: Sliced, support: IntArray, n: float) -> tuple[Outcome, IntArray]:
+    """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
+    grid, p = some_columns(task.grid, support), len(support)
+    query = moments_of(grid, sliced)
+    sparsity = task.picks if task.is_sparse else None
+    flow = rayleigh_flow(curator, query, lambda r: matrices(r, p, sliced.shares, n)[:2], n, sparsity=sparsity)
+    return along(task, flow.vector, solve_pencil(flow.last, p, sliced.shares, n), support, sliced)
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """A setting whose records have some columns only."""
-
-    door: Printed
-    columns: IntArray
-
-    def sum(self, query: BoundedSum) -> IntArray:
-        return self.door.setting.sum(OnColumns(query, self.columns))
+def along(
+    task: PaperTask, vector: FloatArray, found: Pencil, support: IntArray, sliced: Sliced
+) -> tuple[Outcome, IntArray]:
+    """One direction on the features where it is not zero."""
+    on = np.flatnonzero(vector) if np.any(vector) else np.arange(1)
+    state = Iterate(support[on], vector[on, None], found.means[on], found.covariance[np.ix_(on, on)])
+    return outcome_of(task, state, found, sliced)
 
 
-def _columns(grid: Grid, columns: IntArray) -> Grid:
+def some_columns(grid: Grid, columns: IntArray) -> Grid:
+    """The grid of some features."""
     return Grid(grid.centre[columns], grid.half_width[columns])
 
 
-def _outcome(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -> tuple[Outcome, IntArray]:
+def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -> tuple[Outcome, IntArray]:
     """In the units of x, orthonormal; standard errors are not part of these methods."""
     grid, k = task.grid, state.directions.shape[1]
     raw = np.zeros((task.n_features, k))

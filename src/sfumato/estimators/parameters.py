@@ -15,6 +15,9 @@ from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.typing import Relation
 
+CALIBRATIONS = ("tight", "paper")
+"""Of the papers' methods: correct noise under one total budget, or the printed noise, flagged."""
+
 
 def budget_of(epsilon: Any, delta: Any, rho: Any) -> Budget:
     """The total budget: rho if given, else (epsilon, delta)."""

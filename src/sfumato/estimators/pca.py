@@ -8,15 +8,18 @@ import numpy as np
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
-from sfumato.estimators.parameters import directions_of, one_of
-from sfumato.estimators.session import open_session
+from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
+from sfumato.estimators.session import Session, open_printed, open_session
 from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.principal import Method, Principal, plan_principal, principal
+from sfumato.iterate.principal import Method, Principal, along, plan_principal, principal
+from sfumato.iterate.printed_flow import COVARIANCE, FLOW_REASON, printed_flow, zcdp_of
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
+from sfumato.solve.pairs import principal_pair
 from sfumato.solve.rotated import standard_errors
+from sfumato.statistics.moments import Moments
 
 METHODS = ("auto", "refined", "one-shot", "rayleigh-flow")
 LOCATION_SHARE = 0.08
@@ -60,6 +63,9 @@ class PrivatePCA(PrivateReducer):
         "refined" buys a rough covariance first and then a second one in the coordinates in which noise blurs the
         leading subspace least; "one-shot" spends everything on one covariance; "rayleigh-flow" is
         the published iteration for the first component alone, for comparison. "auto" is "refined".
+    calibration : {"tight", "paper"}
+        Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
+        ledger says so and a `PrivacyWarning` is raised) and releases the direction alone: no variances, no centre.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -112,6 +118,7 @@ class PrivatePCA(PrivateReducer):
         bounds: Bounds | None = None,
         method: str = "auto",
         *,
+        calibration: str = "tight",
         relation: str = "replace",
         rho: float | None = None,
         ledger: Ledger | None = None,
@@ -122,6 +129,7 @@ class PrivatePCA(PrivateReducer):
         self.delta = delta
         self.bounds = bounds
         self.method = method
+        self.calibration = calibration
         self.relation = relation
         self.rho = rho
         self.ledger = ledger
@@ -131,7 +139,10 @@ class PrivatePCA(PrivateReducer):
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
         session = open_session(self, X, None)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(*task.run(session.curator(task.plan())), session.ledger)
+        if self.calibration == "paper":
+            self._keep(*self._printed(task, session), session.ledger)
+        else:
+            self._keep(*task.run(session.curator(task.plan())), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
@@ -139,10 +150,27 @@ class PrivatePCA(PrivateReducer):
         if k is None:
             raise InputError("n_directions must be a positive integer, got 'auto'; say how many components you need.")
         name = one_of("method", self.method, METHODS)
+        one_of("calibration", self.calibration, CALIBRATIONS)
         method = cast(Method, "refined" if name == "auto" else name)
         if method == "rayleigh-flow" and k > 1:
             raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'refined' for more.")
         return PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), method)
+
+    def _printed(self, task: PrincipalTask, session: Session) -> tuple[Bounds, Principal]:
+        """The flow with the paper's noise, records as they are."""
+        if task.method != "rayleigh-flow" or task.bounds is None:
+            raise InputError("calibration='paper' needs method='rayleigh-flow' and bounds; use calibration='tight'.")
+        door, p = open_printed(session, self, FLOW_REASON, takes_rho=True), task.n_features
+        n, grid = task.n_records or 0, common_scale(task.bounds.grid(p))
+        vector = printed_flow(
+            door,
+            [Moments(grid, float(np.sqrt(p)))],
+            lambda sums: principal_pair(sums, p, n),
+            (COVARIANCE * p, 0.0),
+            n,
+            rho=zcdp_of(self.epsilon, self.delta, self.rho),
+        )
+        return task.bounds, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
 
     def _keep(self, bounds: Bounds, found: Principal, ledger: Ledger) -> None:
         grid = common_scale(bounds.grid(len(found.mean)))

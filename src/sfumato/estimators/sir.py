@@ -8,8 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
-from sfumato.estimators.paper_methods import CALIBRATIONS, LOW, PaperTask, fit_paper, paper_task
-from sfumato.estimators.parameters import directions_of, one_of, share_of
+from sfumato.estimators.paper_fit import fit_paper
+from sfumato.estimators.paper_methods import LOW, PaperTask, paper_task
+from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task, run
 from sfumato.estimators.session import open_session
 from sfumato.iterate.picture import Picture
@@ -32,10 +33,11 @@ class PrivateSIR(PrivateReducer):
     bounds : Bounds, optional
         Range of each feature, known without looking at the data. None: location and scale are found privately
         and charged to the same budget.
-    method : {"auto", "descent", "one-shot", "dp-ini", "dp-sir"}
+    method : {"auto", "descent", "one-shot", "dp-ini", "dp-sir", "dp-sir-full", "rayleigh-flow"}
         "descent" asks several small questions, each with less noise than the last; "one-shot" asks once.
-        "auto" chooses from public numbers alone: at present always "descent". "dp-ini" and "dp-sir" are Algorithms
-        B.4 and 2 of Xia, Zhang and Cai, for comparison.
+        "auto" chooses from public numbers alone: at present always "descent". For comparison: "dp-ini" and "dp-sir"
+        are Algorithms B.4 and 2 of Xia, Zhang and Cai, "dp-sir-full" the latter with all records in every step,
+        "rayleigh-flow" the iteration of Hu, Xiang, Liu and Wang (one direction).
     calibration : {"tight", "paper"}
         Of the paper's methods: correct noise under one total budget, or the printed noise, which gives no guarantee
         (the ledger says so and a `PrivacyWarning` is raised).

@@ -8,8 +8,9 @@ from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import checked_bounds
 from sfumato.estimators.explanation import Explanation
-from sfumato.estimators.paper_methods import CALIBRATIONS, HIGH, PaperTask, fit_paper, paper_task
-from sfumato.estimators.parameters import budget_of, directions_of, one_of, relation_of, share_of
+from sfumato.estimators.paper_fit import fit_paper
+from sfumato.estimators.paper_methods import HIGH, PaperTask, paper_task
+from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, share_of
 from sfumato.estimators.session import open_session
 from sfumato.estimators.sir import PICTURE_SHARE, PrivateSIR
 from sfumato.estimators.sparse_pipeline import SparseTask, run_sparse, usual_picks
@@ -38,8 +39,9 @@ class PrivateSparseSIR(PrivateSIR):
         Range of each feature, known without looking at the data. A sign is that of the difference from the *middle*
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
-    method : {"auto", "screen", "dp-sini", "dp-ssir"}
-        "auto" is "screen". The others are Algorithms B.5 and 3 of Xia, Zhang and Cai, for comparison.
+    method : {"auto", "screen", "dp-sini", "dp-ssir", "truncated-rayleigh-flow"}
+        "auto" is "screen". For comparison: "dp-sini" and "dp-ssir" are Algorithms B.5 and 3 of Xia, Zhang and Cai,
+        "truncated-rayleigh-flow" the sparse iteration of Hu, Xiang, Liu and Wang on peeled features (one direction).
     calibration : {"tight", "paper"}
         Of the paper's methods: correct noise under one total budget, or the printed noise, which gives no guarantee
         (the ledger says so and a `PrivacyWarning` is raised).

@@ -28,5 +28,8 @@ class ColumnView(Curator):
     def answer(self, query: BoundedSum, name: str) -> Release:
         return self._curator.answer(OnColumns(query, self._columns), name)
 
+    def answer_part(self, query: BoundedSum, name: str, part: int) -> Release:
+        return self._curator.answer_part(OnColumns(query, self._columns), name, part)
+
     def select(self, query: BoundedSum, name: str) -> IntArray:
         return self._curator.select(OnColumns(query, self._columns), name)

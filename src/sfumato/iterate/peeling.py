@@ -8,6 +8,7 @@ from sfumato.bounds import Grid
 from sfumato.iterate.pencil import Pencil, Sliced
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
+from sfumato.release import Release
 from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.products import ProductRows
 from sfumato.typing import FloatArray, IntArray
@@ -33,8 +34,14 @@ def plan_peeling(name: str, picks: int, share: float) -> tuple[Line, ...]:
     return (Line(name, "features with the largest entries", share, "4 c^2 / 3 c^2", "selection", picks),)
 
 
+def plan_parts(share: float) -> tuple[Line, ...]:
+    """The line of the descent in disjoint parts: each step asks its own part, and all together cost one release."""
+    purpose = "gradient steps, each on its own part of the records"
+    return (Line("steps", purpose, share, "2 R sqrt(p) / R sqrt(p)", parts=STEPS),)
+
+
 def plan_steps(share: float, picks: int | None = None) -> tuple[Line, ...]:
-    """The lines of the descent: a release per step, with a selection before it in high dimension."""
+    """The lines of the full-batch descent: a release per step, with a selection before it in high dimension."""
     lines: tuple[Line, ...] = ()
     for t in range(1, STEPS + 1):
         each = share / STEPS
@@ -56,35 +63,51 @@ def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:
     return Iterate(support, pencil.vectors[:, :k] * stretch, pencil.means, pencil.covariance)
 
 
-def descend_rows(curator: Curator, grid: Grid, sliced: Sliced, state: Iterate, n: float, peel: bool) -> Iterate:
-    """Full-batch gradient steps of ``-tr(B^T M B) + penalty |B^T S B - I|^2``; each sees all records.
+def descend_rows(
+    curator: Curator, grid: Grid, sliced: Sliced, state: Iterate, n: float, peel: bool, parts: bool = False
+) -> Iterate:
+    """Gradient steps of ``-tr(B^T M B) + penalty |B^T S B - I|^2``.
 
     Given B, the slice means and ``K = B^T S B - I``, all released, half the gradient is the sum over records of
-    ``x e^T / n`` with ``e = -B^T m_h + penalty K B^T x``: a bounded sum once e is truncated. The printed algorithm
-    spends one part of the records on each step and charges all of them.
+    ``x e^T / n`` with ``e = -B^T m_h + penalty K B^T x``: a bounded sum once e is truncated.
+
+    With `parts` every step asks another part of the records, as printed, at the whole cost of the line: parallel
+    composition, where the printed algorithm charges each step a T-th. A part has n / T records, so the noise of a step
+    is T times that of one full release. Full batches share the cost instead: sqrt(T) times.
     """
-    for t in range(1, STEPS + 1):
-        state = _step(curator, grid, sliced, state, n, t, peel)
+    for t in range(STEPS):
+        query = _gradient(grid, sliced, state, n / STEPS if parts else n)
+        if parts:
+            state = _stepped(state, state.support, query, curator.answer_part(query, "steps", t), n / STEPS)
+            continue
+        # Where validation found fewer features than the plan peels, the first of them are taken: no further cost.
+        picked = curator.select(query, f"peel {t + 1}")[: len(state.support)] if peel else state.support
+        support = np.sort(picked)
+        # The products are released for the rows of the new support only; e still depends on the old one.
+        rows = query.on(support) if peel else query
+        state = _stepped(state, support, query, curator.answer(rows, f"step {t + 1}"), n)
     return state
 
 
-def _step(curator: Curator, grid: Grid, sliced: Sliced, state: Iterate, n: float, t: int, peel: bool) -> Iterate:
+def _pace(state: Iterate) -> float:
+    return 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
+
+
+def _gradient(grid: Grid, sliced: Sliced, state: Iterate, n: float) -> ProductRows:
     k = state.directions.shape[1]
-    eta = 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
     excess = state.directions.T @ state.covariance @ state.directions - np.eye(k)
     table = -(state.means.T @ state.directions)
-    coefficients = PENALTY * state.directions @ excess
     whole = np.zeros((grid.n_features, k))
     whole[state.support] = state.directions
-    query = ProductRows(
-        grid, sliced.bins, table, state.support, coefficients, RADIUS * float(np.sqrt(k)), whole * n / (2.0 * eta)
-    )
-    # Where validation found fewer features than the plan peels, the first of them are taken: no further cost.
-    support = np.sort(curator.select(query, f"peel {t}")[: len(state.support)]) if peel else state.support
-    # The products are released for the rows of the new support only; e still depends on the old one.
-    rows = query if not peel else query.on(support)
-    gradient = curator.answer(rows, f"step {t}").value / n
-    return _moved(state, support, whole[support] - 2.0 * eta * gradient)
+    offset = whole * n / (2.0 * _pace(state))
+    coefficients = PENALTY * state.directions @ excess
+    return ProductRows(grid, sliced.bins, table, state.support, coefficients, RADIUS * float(np.sqrt(k)), offset)
+
+
+def _stepped(state: Iterate, support: IntArray, query: ProductRows, released: Release, n: float) -> Iterate:
+    pace = 2.0 * _pace(state) / n
+    assert query.offset is not None
+    return _moved(state, support, pace * (query.offset[support] - released.value))
 
 
 def _moved(state: Iterate, support: IntArray, directions: FloatArray) -> Iterate:

@@ -87,19 +87,29 @@ def box(grid: Grid) -> Whitening:
     return Whitening(grid, np.eye(p), np.zeros(p), float(np.sqrt(p)))
 
 
+def moments_of(grid: Grid, sliced: Sliced) -> SlicedMoments:
+    """Slice sums and second moment of the records as they are."""
+    h = sliced.bins.count
+    return SlicedMoments(box(grid), sliced.bins, np.arange(h), h)
+
+
 def pencil(curator: Curator, grid: Grid, sliced: Sliced, n: float) -> Pencil:
     """Slice sums and second moment, released once; kernel and covariance follow without further cost.
 
     The printed algorithm noises the kernel itself, whose sensitivity is 6 r^2 / n or more; the slice sums it is made
     of have 2 r, and are released jointly with the second moment.
     """
-    h = sliced.bins.count
-    query = SlicedMoments(box(grid), sliced.bins, np.arange(h), h)
-    return solve_pencil(curator.answer(query, "moments"), grid.n_features, sliced.shares, n)
+    return solve_pencil(curator.answer(moments_of(grid, sliced), "moments"), grid.n_features, sliced.shares, n)
 
 
 def solve_pencil(released: Release, p: int, shares: FloatArray, n: float) -> Pencil:
     """Generalised eigenproblem of the released moments, repaired with the known noise."""
+    kernel, covariance, means = matrices(released, p, shares, n)
+    return paired(kernel, covariance, means, noise_edge(float(released.noise_std[-1]) / n, p))
+
+
+def matrices(released: Release, p: int, shares: FloatArray, n: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Kernel, covariance and slice means (p, H) of released slice sums and second moment; known bias removed."""
     h = len(shares)
     sums = released.value[: h * p].reshape(h, p).T / n
     mean = sums.sum(axis=1)
@@ -107,9 +117,7 @@ def solve_pencil(released: Release, p: int, shares: FloatArray, n: float) -> Pen
     means = (sums - np.outer(mean, shares)) / kept
     kernel = (means * kept) @ means.T
     kernel -= np.eye(p) * (float(released.noise_std[0]) / n) ** 2 * float((1.0 / kept).sum())  # what noise alone adds
-    covariance = upper_to_full(released.value[h * p :] / n, p) - np.outer(mean, mean)
-    floor = noise_edge(float(released.noise_std[h * p]) / n, p)
-    return paired(kernel, covariance, means, floor)
+    return kernel, upper_to_full(released.value[h * p :] / n, p) - np.outer(mean, mean), means
 
 
 def paired(kernel: FloatArray, covariance: FloatArray, means: FloatArray, floor: float) -> Pencil:

@@ -16,6 +16,7 @@ from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import kept_share, quantile
+from sfumato.solve.pairs import mean_and_covariance, principal_pair
 from sfumato.solve.rotated import descending, revealing_map
 from sfumato.solve.symmetric import noise_edge, upper_to_full
 from sfumato.statistics.histograms import NormHistogram
@@ -40,6 +41,8 @@ class Principal:
         Standard deviation of what the noise adds between each two eigenvectors, in the scale of `values`.
     edge : float
         What the largest eigenvalue of the noise alone would be.
+    total : float
+        Number of records, public or released.
     """
 
     mean: FloatArray
@@ -47,6 +50,7 @@ class Principal:
     vectors: FloatArray
     noise: FloatArray
     edge: float
+    total: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +69,7 @@ def plan_principal(share: float, method: Method = "refined") -> tuple[Line, ...]
     """The lines `principal` will use."""
     radius = Line("radius", "typical length of a record", share * SHARES["radius"], "sqrt(2) / 1")
     if method == "rayleigh-flow":
-        return (radius, *plan_flow(share * (1.0 - SHARES["radius"])))
+        return (radius, *plan_flow(share * (1.0 - SHARES["radius"]), "1.48 r^2 / 1.04 r^2"))
     rough = SHARES["rough"] if method == "refined" else SHARES["rough"] + SHARES["refined"]
     lines = (radius, Line("rough", "centre and rough covariance", share * rough, "1.48 r^2 / 1.04 r^2"))
     if method == "one-shot":
@@ -76,8 +80,18 @@ def plan_principal(share: float, method: Method = "refined") -> tuple[Line, ...]
     return (*lines, refined)
 
 
-def principal(curator: Curator, grid: Grid, n_records: int | None, k: int, method: Method = "refined") -> Principal:
-    """Eigenvectors of the covariance; the number of records is read off the first release where it is private."""
+def principal(
+    curator: Curator,
+    grid: Grid,
+    n_records: int | None,
+    k: int,
+    method: Method = "refined",
+    sparsity: int | None = None,
+) -> Principal:
+    """Eigenvectors of the covariance; the number of records is read off the first release where it is private.
+
+    `sparsity` truncates the Rayleigh flow, and nothing else.
+    """
     p = grid.n_features
     lengths = NormHistogram(grid)
     counts = curator.answer(lengths, "radius")
@@ -85,10 +99,10 @@ def principal(curator: Curator, grid: Grid, n_records: int | None, k: int, metho
     radius = quantile(counts.value, lengths.radii, RADIUS_LEVEL)
     kept = kept_share(counts, lengths.radii, radius)
     if method == "rayleigh-flow":
-        return _flow(curator, Moments(grid, radius, CENTRE_WEIGHT), n, kept)
+        return _flow(curator, Moments(grid, radius, CENTRE_WEIGHT), n, kept, sparsity)
     rough = _rough(curator, grid, n, radius, kept)
     if method == "one-shot":
-        return _spectrum(rough.covariance, rough.noise_std, np.eye(p), rough.mean, rough.shrinkage)
+        return _spectrum(rough.covariance, rough.noise_std, np.eye(p), rough.mean, rough.shrinkage, n)
     whitening = _revealing(grid, rough, k)
     refined = measure(curator, whitening, n, "refined")
     back = np.asarray(np.linalg.pinv(whitening.exact_matrix), dtype=np.float64)
@@ -96,19 +110,27 @@ def principal(curator: Curator, grid: Grid, n_records: int | None, k: int, metho
     found = back @ refined.matrix @ back.T
     whole_variance = max(float(np.trace(rough.covariance)), rough.noise_std) / rough.shrinkage
     shrinkage = max(float(np.trace(found)) / whole_variance, 1e-3)
-    return _spectrum(found, refined.noise_std, back, mean, shrinkage)
+    return _spectrum(found, refined.noise_std, back, mean, shrinkage, n)
 
 
-def _flow(curator: Curator, query: Moments, n: float, kept: float) -> Principal:
+def _flow(curator: Curator, query: Moments, n: float, kept: float, sparsity: int | None) -> Principal:
     """The leading eigenvector by Rayleigh flow, completed to a basis."""
     p = query.source.n_features
-    flow = rayleigh_flow(curator, query, lambda mean, covariance: (covariance, np.eye(p)), n)
-    basis = np.linalg.qr(np.column_stack([flow.vector, np.eye(p)]))[0]
-    basis[:, 0] = flow.vector
-    values = np.einsum("ij,ik,kj->j", basis, flow.covariance, basis)
-    noise = np.full((p, p), flow.noise_std / np.sqrt(2.0))
-    mean = np.clip(flow.mean, -1.0, 1.0)
-    return Principal(mean, values / kept, basis, noise / kept, noise_edge(flow.noise_std, p) / kept)
+    flow = rayleigh_flow(curator, query, lambda released: principal_pair(released.value, p, n), n, sparsity=sparsity)
+    mean, covariance = mean_and_covariance(flow.last.value, p, n)
+    return along(flow.vector, np.clip(mean, -1.0, 1.0), covariance, float(flow.last.noise_std[-1]) / n, kept, n)
+
+
+def along(
+    vector: FloatArray, mean: FloatArray, covariance: FloatArray, noise_std: float, kept: float, n: float
+) -> Principal:
+    """One direction completed to a basis, with the variances of a released covariance."""
+    p = len(vector)
+    basis = np.linalg.qr(np.column_stack([vector, np.eye(p)]))[0]
+    basis[:, 0] = vector
+    values = np.einsum("ij,ik,kj->j", basis, covariance, basis)
+    noise = np.full((p, p), noise_std / np.sqrt(2.0))
+    return Principal(mean, values / kept, basis, noise / kept, noise_edge(noise_std, p) / kept, n)
 
 
 def _rough(curator: Curator, grid: Grid, n: float, radius: float, kept: float) -> _Rough:
@@ -133,7 +155,7 @@ def _revealing(grid: Grid, rough: _Rough, k: int) -> Whitening:
 
 
 def _spectrum(
-    covariance: FloatArray, noise_std: float, back: FloatArray, mean: FloatArray, shrinkage: float
+    covariance: FloatArray, noise_std: float, back: FloatArray, mean: FloatArray, shrinkage: float, n: float
 ) -> Principal:
     """Noise of std s on the diagonal and ``s / sqrt(2)`` off it, before the map back, reaches pairs of eigenvectors.
 
@@ -143,4 +165,4 @@ def _spectrum(
     reach = np.linalg.norm(back.T @ vectors, axis=0)
     noise = noise_std / np.sqrt(2.0) * np.outer(reach, reach)
     edge = noise_edge(noise_std, len(values)) * float(reach.max()) ** 2
-    return Principal(mean, values / shrinkage, vectors, noise / shrinkage, edge / shrinkage)
+    return Principal(mean, values / shrinkage, vectors, noise / shrinkage, edge / shrinkage, n)

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.iterate.peeling import PENALTY, Iterate
-from sfumato.iterate.pencil import Pencil, Sliced, arctan_edges, box, cut, paired
+from sfumato.iterate.pencil import Pencil, Sliced, arctan_edges, cut, moments_of, paired
 from sfumato.privacy.curator import Setting
 from sfumato.privacy.events import NoGuarantee
 from sfumato.privacy.ledger import Entry, Ledger
@@ -18,8 +18,8 @@ from sfumato.release import Release
 from sfumato.solve.symmetric import upper_to_full
 from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.statistics.parts import Part
 from sfumato.statistics.products import ProductRows
-from sfumato.statistics.slices import SlicedMoments
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -41,6 +41,8 @@ class Printed:
     noise: Noise
     epsilon: float
     delta: float
+    reason: str = REASON
+    _kept: list[tuple[BoundedSum, FloatArray]] = field(default_factory=list, repr=False, compare=False)
 
     def noised(
         self,
@@ -52,7 +54,7 @@ class Printed:
     ) -> Release:
         """``of(exact sums)`` plus Gaussian noise of standard deviation `scale`, or Laplace noise of that scale."""
         self._record(why, queries[0], scale)
-        value = of(*(self.setting.sum(query) * query.grid for query in queries))
+        value = of(*self._exact(queries))
         unit = scale * 2.0**-22
         draw = rounded_laplace if laplace else rounded_gaussian
         noise = draw(self.noise, np.broadcast_to(np.int64(2**22), value.shape), value.shape)
@@ -63,7 +65,7 @@ class Printed:
     ) -> IntArray:
         """Algorithm 1, lines 1 to 5: the noisy largest, again and again, with fresh Laplace noise of that scale."""
         self._record("peeling", queries[0], scale)
-        scores = of(*(self.setting.sum(query) * query.grid for query in queries))
+        scores = of(*self._exact(queries))
         unit, chosen = scale * 2.0**-22, np.zeros(len(scores), dtype=bool)
         order = []
         for _ in range(picks):
@@ -72,8 +74,15 @@ class Printed:
             chosen[order[-1]] = True
         return np.array(order, dtype=np.int64)
 
+    def _exact(self, queries: Sequence[BoundedSum]) -> list[FloatArray]:
+        """Exact sums; those of the last queries are kept, as every step noises the same few again."""
+        known = [(query, total) for query, total in self._kept if any(query is asked for asked in queries)]
+        asked = [query for query in queries if not any(query is old for old, _ in known)]
+        self._kept[:] = known + [(query, self.setting.sum(query) * query.grid) for query in asked]
+        return [next(total for old, total in self._kept if old is query) for query in queries]
+
     def _record(self, why: str, query: BoundedSum, scale: float) -> None:
-        event = NoGuarantee(REASON)
+        event = NoGuarantee(self.reason)
         self.ledger.record(Entry(why, query.describe, event, math.nan, scale, 0.0, self.ledger.relation))
 
 
@@ -92,22 +101,26 @@ def printed_pencil(door: Printed, grid: Grid, sliced: Sliced, n: int, halves: in
     p, h = grid.n_features, sliced.bins.count
     epsilon, delta = door.epsilon / halves, door.delta / halves
     factor = math.sqrt(8.0 * math.log(2.5 / delta)) / epsilon
-    queries = [SlicedMoments(box(grid), sliced.bins, np.arange(h), h), ResponseHistogram(sliced.bins)]
-
-    def second(moments: FloatArray, counts: FloatArray) -> FloatArray:
-        return moments[h * p :] / n
-
-    def kernel(moments: FloatArray, counts: FloatArray) -> FloatArray:
-        sums = moments[: h * p].reshape(h, p)
-        whole = (sums / np.maximum(counts, 1.0)[:, None]).T @ sums / n
-        return np.asarray(whole[np.triu_indices(p)])
-
-    covariance = door.noised(queries, second, 2.0 * p / n * factor, "covariance")
-    between = door.noised(queries, kernel, 7.0 * p / n * factor, "kernel")
+    queries = [moments_of(grid, sliced), ResponseHistogram(sliced.bins)]
+    covariance = door.noised(
+        queries, lambda m, c: exact_pair(m, c, n)[1][np.triu_indices(p)], 2.0 * p / n * factor, "covariance"
+    )
+    between = door.noised(
+        queries, lambda m, c: exact_pair(m, c, n)[0][np.triu_indices(p)], 7.0 * p / n * factor, "kernel"
+    )
     full = upper_to_full(covariance.value, p)
     # An indefinite covariance has no pencil; the paper does not say what then. Eigenvalues are raised to a hundredth.
     floor = 0.01 * max(float(np.abs(np.linalg.eigvalsh(full)).max()), 1e-12)
     return paired(upper_to_full(between.value, p), full, np.zeros((p, h)), floor)
+
+
+def exact_pair(moments: FloatArray, counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """Kernel and covariance of exact slice sums, second moment and slice sizes, uncentred as printed."""
+    h = len(counts)
+    p = int((math.sqrt((2 * h + 1) ** 2 + 8 * len(moments)) - (2 * h + 1)) / 2 + 0.5)
+    sums = moments[: h * p].reshape(h, p)
+    kernel = (sums / np.maximum(counts, 1.0)[:, None]).T @ sums / n
+    return np.asarray(kernel), upper_to_full(moments[h * p :] / n, p)
 
 
 def printed_peel(door: Printed, grid: Grid, sliced: Sliced, n: int, picks: int) -> IntArray:
@@ -118,19 +131,18 @@ def printed_peel(door: Printed, grid: Grid, sliced: Sliced, n: int, picks: int) 
 
 
 def printed_descent(door: Printed, grid: Grid, sliced: Sliced, state: Iterate, n: int, picks: int | None) -> Iterate:
-    """Algorithm 2 (`picks` None) or 3 with the noise of Lemma 3 or 4; every step sees all records."""
+    """Algorithm 2 (`picks` None) or 3 with the noise of Lemma 3 or 4; every step sees its own part of the records."""
     k, steps, p = state.directions.shape[1], int(math.log(n)), grid.n_features
     eta = 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
     sigma = 2.0 * eta * (7.0 * R + PENALTY * (2.0 * R + 4.0 * k * R**3)) * steps / n
     epsilon, delta = door.epsilon / steps, door.delta / steps
-    for _ in range(steps):
-        gradient = _gradient(grid, sliced, state, n, eta)
+    for t in range(steps):
+        queries, moved = _gradient(grid, sliced, state, eta, (t, steps))
         if picks is None:
             scale = sigma * math.sqrt(p * k) * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
-            state = _next(state, state.support, door.noised(*gradient, scale, "gradient step").value)
+            state = _next(state, state.support, door.noised(queries, moved, scale, "gradient step").value)
             continue
         noise = sigma * 2.0 * math.sqrt(3.0 * k * picks * math.log(2.0 / delta)) / epsilon
-        queries, moved = gradient
         support = np.sort(door.peeled(queries, lambda *t, m=moved: np.linalg.norm(m(*t), axis=1), picks, noise))
         scale = sigma * 2.0 * math.sqrt(2.0 * k * picks * math.log(2.5 / delta)) / epsilon
         rows = door.noised(queries, lambda *t, m=moved, s=support: m(*t)[s], scale, "gradient step")
@@ -139,9 +151,9 @@ def printed_descent(door: Printed, grid: Grid, sliced: Sliced, state: Iterate, n
 
 
 def _gradient(
-    grid: Grid, sliced: Sliced, state: Iterate, n: int, eta: float
+    grid: Grid, sliced: Sliced, state: Iterate, eta: float, part: tuple[int, int]
 ) -> tuple[list[BoundedSum], Callable[..., FloatArray]]:
-    """Queries, and the function of their exact sums that is B after the step."""
+    """Queries about one part of the records, and the function of their exact sums that is B after the step."""
     k = state.directions.shape[1]
     whole = np.zeros((grid.n_features, k))
     whole[state.support] = state.directions
@@ -150,11 +162,12 @@ def _gradient(
 
     def moved(slices: FloatArray, products: FloatArray) -> FloatArray:
         sums, sizes = slices[:, :-1], np.maximum(slices[:, -1:], 1.0)
+        n = float(sizes.sum())
         between = (sums / sizes).T @ (sums @ whole) / n
         excess = whole.T @ products / n - np.eye(k)
         return np.asarray(whole - 2.0 * eta * (-between + PENALTY * products / n @ excess))
 
-    return [SliceSums(grid, sliced.bins), index], moved
+    return [Part(SliceSums(grid, sliced.bins), *part), Part(index, *part)], moved
 
 
 def _next(state: Iterate, support: IntArray, directions: FloatArray) -> Iterate:

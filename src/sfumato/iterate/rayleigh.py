@@ -11,33 +11,32 @@ import numpy as np
 
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
+from sfumato.release import Release
 from sfumato.solve.rayleigh import flow_step, initial_vector
-from sfumato.solve.symmetric import noise_edge, upper_to_full
+from sfumato.solve.symmetric import noise_edge
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
 
 STEPS = 10
 STEP = 0.5
 
-Pair = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
-"""From a released mean and covariance to (A, B): ``(S, I)`` for principal components, blocks of S for others."""
+Pair = Callable[[Release], tuple[FloatArray, FloatArray]]
+"""From the released sums to (A, B): `sfumato.solve.pairs` has those of the usual problems."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The vector (p,), and mean and covariance of the last step with the noise of a diagonal entry."""
+    """The vector (p,), of length one, and the release of the last step."""
 
     vector: FloatArray
-    mean: FloatArray
-    covariance: FloatArray
-    noise_std: float
+    last: Release
 
 
-def plan_flow(share: float, steps: int = STEPS) -> tuple[Line, ...]:
+def plan_flow(share: float, sensitivity: str, steps: int = STEPS) -> tuple[Line, ...]:
     """The lines `rayleigh_flow` will use: one for the initial vector, one for each step."""
     each = share / (steps + 1)
     names = ["matrices for the initial vector", *(f"matrices of step {t}" for t in range(1, steps + 1))]
-    return tuple(Line(f"flow {t}", name, each, "1.48 r^2 / 1.04 r^2") for t, name in enumerate(names))
+    return tuple(Line(f"flow {t}", name, each, sensitivity) for t, name in enumerate(names))
 
 
 def rayleigh_flow(
@@ -45,18 +44,26 @@ def rayleigh_flow(
 ) -> Flow:
     """Leading generalised eigenvector; with `sparsity` only that many entries are kept at each step.
 
-    `query` sums x (p numbers) and the upper triangle of ``x x^T``, of records clipped to a radius.
+    `query` ends with the upper triangle of a second moment, so that the noise of its last entry, on the diagonal, is
+    that of the matrices.
     """
-    p = int((np.sqrt(9 + 8 * query.shape[0]) - 3) / 2 + 0.5)
     v = np.empty(0)
     for t in range(steps + 1):
         released = curator.answer(query, f"flow {t}")
-        mean, noise_std = released.value[:p] / n, float(released.noise_std[p]) / n
-        covariance = upper_to_full(released.value[p:] / n, p) - np.outer(mean, mean)
-        A, B = pair(mean, covariance)
+        A, B = pair(released)
         if t == 0:
-            edge = noise_edge(noise_std, p)
-            v = initial_vector(A, B, edge, edge / p)
+            edge = noise_edge(float(released.noise_std[-1]) / n, len(A))
+            v = truncated(initial_vector(A, B, edge, edge / len(A)), sparsity)
         else:
             v = flow_step(v, A, B, STEP / max(float(np.linalg.norm(B, 2)), 1e-12), sparsity)
-    return Flow(v, mean, covariance, noise_std)
+    return Flow(v, released)
+
+
+def truncated(v: FloatArray, sparsity: int | None) -> FloatArray:
+    """The largest entries of a vector, to unit length."""
+    if sparsity is None or sparsity >= len(v):
+        return v
+    kept = np.zeros_like(v)
+    largest = np.argsort(-np.abs(v), kind="stable")[:sparsity]
+    kept[largest] = v[largest]
+    return np.asarray(kept / max(float(np.linalg.norm(kept)), 1e-300))

@@ -28,6 +28,9 @@ def low_dimension(model: Literal["M1", "M2", "M3", "M4"], n: int, p: int, versio
         "DP-Ini tight": PrivateSIR(1.0, delta, k, bounds, "dp-ini"),
         "DP-SIR paper": PrivateSIR(1.0, delta, k, bounds, "dp-sir", calibration="paper"),
         "DP-SIR tight": PrivateSIR(1.0, delta, k, bounds, "dp-sir"),
+        "DP-SIR full batch": PrivateSIR(1.0, delta, k, bounds, "dp-sir-full"),
+        "DP-RF paper": PrivateSIR(1.0, delta, 1, bounds, "rayleigh-flow", calibration="paper"),
+        "DP-RF tight": PrivateSIR(1.0, delta, 1, bounds, "rayleigh-flow"),
         "sfumato": PrivateSIR(1.0, delta, k, bounds),
     }
     with warnings.catch_warnings():
@@ -49,6 +52,8 @@ def high_dimension(model: Literal["M1", "M2", "M3", "M4"], n: int, p: int, versi
         "DP-SIni tight": PrivateSparseSIR(1.0, delta, k, bounds, "dp-sini"),
         "DP-SSIR paper": PrivateSparseSIR(1.0, delta, k, bounds, "dp-ssir", calibration="paper"),
         "DP-SSIR tight": PrivateSparseSIR(1.0, delta, k, bounds, "dp-ssir"),
+        "DP-TRF paper": PrivateSparseSIR(1.0, delta, 1, bounds, "truncated-rayleigh-flow", calibration="paper"),
+        "DP-TRF tight": PrivateSparseSIR(1.0, delta, 1, bounds, "truncated-rayleigh-flow"),
         "sfumato": PrivateSparseSIR(1.0, delta, k, bounds),
     }
     with warnings.catch_warnings():

@@ -10,6 +10,7 @@ from sfumato.privacy.ledger import Entry, Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.release import Release
+from sfumato.statistics.parts import Part
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray, Relation
 
@@ -45,6 +46,7 @@ class Curator:
         self._ledger = ledger
         self._noise = noise
         self._open = {line.name: line for line in plan.lines}
+        self._begun: dict[str, tuple[Line, set[int]]] = {}
         progress.planned([line.purpose for line in plan.lines])
 
     @property
@@ -65,6 +67,22 @@ class Curator:
                 self._record(line, query, sensitivity, 2.0**0.5 * sensitivity / event.epsilon)
                 return mechanisms.laplace(self._setting.sum(query), query, self.relation, event, self._noise)
         raise RuntimeError(f"the plan's line {name!r} is a selection; ask for it with select.")
+
+    def answer_part(self, query: BoundedSum, name: str, part: int) -> Release:
+        """The noisy sum over one of the line's disjoint parts, each asked once; the first one asked pays for all."""
+        first = name not in self._begun
+        if first:
+            line = self._take(name)
+            self._begun[name] = (line, set(range(line.parts)))
+        line, unanswered = self._begun[name]
+        if part not in unanswered or not isinstance(line.event, Gaussian):
+            raise RuntimeError(f"the plan's line {name!r} has no unanswered part {part}.")
+        unanswered.remove(part)
+        restricted = Part(query, part, line.parts)
+        if first:
+            std = mechanisms.gaussian_std(restricted, self.relation, line.event) * restricted.grid
+            self._record(line, restricted, line.event.mu * float(std.max()), float(std.max()))
+        return mechanisms.gaussian(self._setting.sum(restricted), restricted, self.relation, line.event, self._noise)
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
         """Which coordinates of the sum are largest, privately, best first; the sums themselves stay inside."""

@@ -35,6 +35,9 @@ class Line:
     mechanism : {"gaussian", "laplace", "selection"}
     picks : int
         How many items a selection picks.
+    parts : int
+        Disjoint parts of the records that are asked one after another for the price of one Gaussian release
+        (parallel composition: `sfumato.statistics.parts.Part`).
     rho : float
         zCDP cost, set by `Plan.calibrate`.
     """
@@ -46,6 +49,7 @@ class Line:
     mechanism: Literal["gaussian", "laplace", "selection"] = "gaussian"
     picks: int = 1
     rho: float = 0.0
+    parts: int = 1
 
     @property
     def event(self) -> Event:
