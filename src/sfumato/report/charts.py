@@ -209,7 +209,7 @@ def _column_labels(spectrum: Spectrum, left: float, right: float, bottom: float,
     middles = [left + pitch * (i + 0.5) for i in range(count)]
     numbered = range(0, count, math.ceil(count / 15) or 1)
     below = [svg.text(str(i + 1), middles[i], bottom + 17, "middle", svg.MUTED) for i in numbered]
-    if svg.room(texts) > pitch:
+    if 1.2 * svg.room(texts) > pitch:
         return below
     marks = zip(texts, middles, spectrum.values, strict=True)
     return below + [svg.text(text, x, y(value) - 5, "middle") for text, x, value in marks]
