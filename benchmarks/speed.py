@@ -30,6 +30,13 @@ def seconds(job: Callable[[], object], runs: int = RUNS) -> float:
     return min(times)
 
 
+def side_by_side(*jobs: Callable[[], object], rounds: int = 9) -> list[float]:
+    """Median time of each job, taken in turns: whatever slows the machine for a while slows them all."""
+    for job in jobs:
+        job()
+    return [float(column) for column in np.median([[seconds(job, 1) for job in jobs] for _ in range(rounds)], axis=0)]
+
+
 def table(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
     """Gaussian features, a linear response."""
     rng = np.random.default_rng(0)
@@ -78,9 +85,11 @@ def memory_rows(folder: Path) -> list[tuple[object, ...]]:
     for n, p in SHAPES:
         x, y = table(n, p)
         w = np.random.default_rng(1).standard_normal((p, p))
-        products = seconds(lambda x=x, w=w: (x.T @ x, x @ w))
-        given = seconds(lambda x=x, y=y: PrivateSIR(bounds=Bounds(-5, 5), n_directions=1).fit(x, y))
-        found = seconds(lambda x=x, y=y: PrivateSIR(n_directions=1).fit(x, y))
+        products, given, found = side_by_side(
+            lambda x=x, w=w: (x.T @ x, x @ w),
+            lambda x=x, y=y: PrivateSIR(bounds=Bounds(-5, 5), n_directions=1).fit(x, y),
+            lambda x=x, y=y: PrivateSIR(n_directions=1).fit(x, y),
+        )
         peers = statsmodels_seconds(x, y), sliced_seconds(x, y, folder)
         rows.append(
             (

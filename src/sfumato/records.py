@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.typing import FloatArray, IntArray
 
+T = TypeVar("T")
 HASH_BUCKETS = 4096
 """Buckets for undeclared category names; ten classes share a bucket in 1 % of all tables (10 * 9 / 2 / 4096)."""
 
@@ -31,20 +32,20 @@ class Records:
 
     x: FloatArray
     y: FloatArray | IntArray
-    _derived: WeakKeyDictionary[object, NDArray[np.int16]] = field(
+    _derived: WeakKeyDictionary[object, object] = field(
         default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
     )
 
-    def derive(self, key: object, compute: Callable[[], NDArray[np.integer]]) -> NDArray[np.int16]:
-        """What `compute` gives, small integers, kept as int16 for as long as these records and `key` are.
+    def derive(self, key: object, compute: Callable[[], T]) -> T:
+        """What `compute` gives, kept for as long as these records and `key` are; small integers, not float64.
 
         Several queries look at the same map of the records (their whitened coordinates, the bin of y). A source in
         memory hands out the same `Records` on every pass, so the map is computed once, at a quarter of the memory
         of x; a source that reads files makes new ones and keeps nothing. `key` is compared by identity.
         """
         if key not in self._derived:
-            self._derived[key] = compute().astype(np.int16, copy=False)
-        return self._derived[key]
+            self._derived[key] = compute()
+        return cast(T, self._derived[key])
 
     def __len__(self) -> int:
         return len(self.x)

@@ -95,18 +95,24 @@ def as_integers(exact: FloatArray) -> IntArray:
     return exact.astype(np.int64)
 
 
+def shrinkage(squared_norms: FloatArray, radius: float) -> FloatArray:
+    """Factor by which each vector must be multiplied to be no longer than `radius`; 1 for the shorter ones.
+
+    It is taken 2**-40 too small, far more than the few roundings (2**-52 each) of the square root, the quotient and
+    the product. Every vector takes the same operations, so the time does not tell how many were shortened.
+    """
+    length = np.sqrt(squared_norms)
+    np.maximum(length, radius / 2.0, out=length)  # nothing is divided by zero
+    return np.minimum(radius * (1.0 - 2.0**-40) / length, 1.0)
+
+
 def shrink_into_ball(vectors: FloatArray, squared_norms: FloatArray, radius: float) -> FloatArray:
     """Integer rows scaled radially and truncated, in place, so that none is longer than `radius`.
 
-    Rows inside the ball are returned unchanged, to the bit. For the others the factor is taken 2**-40 too
-    small, far more than the few roundings (2**-52 each) of the square root, the quotient and the product, and
-    truncation toward zero only shortens. So the bound holds for the integers themselves.
+    Rows inside the ball (by more than 2**-40 of it) stay as they are, to the bit; truncation toward zero only
+    shortens the others, so the bound holds for the integers themselves.
     """
-    factor = np.sqrt(squared_norms)
-    np.maximum(factor, radius, out=factor)
-    np.divide(radius, factor, out=factor)
-    factor[factor < 1.0] *= 1.0 - 2.0**-40
-    vectors *= factor[:, None]
+    vectors *= shrinkage(squared_norms, radius)[:, None]
     return np.trunc(vectors, out=vectors)
 
 

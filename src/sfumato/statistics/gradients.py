@@ -7,7 +7,7 @@ import numpy as np
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.whitening import Whitening
-from sfumato.sums import BoundedSum, as_integers, squared_norms
+from sfumato.sums import BoundedSum, as_integers, shrinkage
 from sfumato.typing import FloatArray, IntArray
 
 RESIDUAL_UNITS = 2.0**13
@@ -47,7 +47,7 @@ class Residual:
         return self.scale / RESIDUAL_UNITS
 
     def integers(self, records: Records) -> tuple[FloatArray, FloatArray]:
-        """Integer rows z (n, p + 1) and e (n, q).
+        """Integers z, a row per record (n, p + 1), and e, a column per record (q, n): long rows are faster to work on.
 
         C is an integer multiple of 2**-bits, so ``C^T z`` is exact; f is rounded to the same grid.
         """
@@ -55,15 +55,15 @@ class Residual:
         bits = min(20, 25 - z.shape[1].bit_length())
         table = np.rint(self.table * (self.whitening.unit * 2.0**bits))
         bounded = np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
-        e = table.take(self.bins.index(records), axis=0)
-        e -= z @ np.rint(bounded * 2.0**bits)
+        e = table.T.take(self.bins.index(records), axis=1)
+        e -= np.rint(bounded * 2.0**bits).T @ z.T
         e /= self.whitening.unit * 2.0**bits * self.unit
         np.rint(e, out=e)
         return z, np.clip(e, -LARGEST, LARGEST, out=e)
 
-    def squared_products(self, z: FloatArray, e: FloatArray) -> FloatArray:
-        """``|z|^2 |e|^2`` row by row, in grid units; each factor exact, their product rounded once."""
-        return np.asarray(squared_norms(z) * squared_norms(e))
+    def squared_products(self, records: Records, e: FloatArray) -> FloatArray:
+        """``|z|^2 |e|^2`` of each record, in grid units; each factor exact, their product rounded once."""
+        return np.asarray(self.whitening.squared_norms(records) * np.einsum("ij,ij->j", e, e))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class ResidualHistogram(BoundedSum):
         z, e = self.residual.integers(records)
         unit = self.residual.unit / self.residual.whitening.unit / np.sqrt(z.shape[1])
         edges = (self.sizes[:-1] / unit) ** 2
-        return np.bincount(np.searchsorted(edges, self.residual.squared_products(z, e)), minlength=self.BINS)
+        return np.bincount(np.searchsorted(edges, self.residual.squared_products(records, e)), minlength=self.BINS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,9 @@ class ResidualProduct(BoundedSum):
     """``sum (z, 1) e^T`` with e shortened so that no record's product is longer than ``size sqrt(p + 1)``.
 
     The product of two vectors has Frobenius norm ``|z| |e|``. Where that exceeds the limit, e is multiplied by
-    ``limit / (|z| |e|)``, taken 2**-40 too small (the roundings are a few 2**-52), and truncated toward zero,
-    which only shortens it. So one record weighs at most ``limit``: the norm; replacing one moves the sum by at
-    most twice that, attained by e and -e: the diameter.
+    ``limit / (|z| |e|)``, taken a little too small (`shrinkage`), and truncated toward zero, which only shortens
+    it. So one record weighs at most ``limit``: the norm; replacing one moves the sum by at most twice that, attained
+    by e and -e: the diameter.
     """
 
     residual: Residual
@@ -147,8 +147,5 @@ class ResidualProduct(BoundedSum):
 
     def of(self, records: Records) -> IntArray:
         z, e = self.residual.integers(records)
-        factor = np.sqrt(self.residual.squared_products(z, e))
-        np.divide(self.limit, np.maximum(factor, self.limit), out=factor)
-        factor[factor < 1.0] *= 1.0 - 2.0**-40
-        e *= factor[:, None]
-        return as_integers(z.T @ np.trunc(e, out=e))
+        e *= shrinkage(self.residual.squared_products(records, e), self.limit)
+        return as_integers(z.T @ np.trunc(e, out=e).T)

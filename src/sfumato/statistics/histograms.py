@@ -40,10 +40,10 @@ class Bins:
         """Bin of each record's y; comparisons only, so exact."""
         return records.derive(self, lambda: self._index(records.y))
 
-    def _index(self, y: FloatArray | IntArray) -> IntArray:
+    def _index(self, y: FloatArray | IntArray) -> NDArray[np.int16]:
         if self.categories is not None:
-            return np.asarray(y, dtype=np.int64)
-        return np.searchsorted(self.edges, y, side="right")
+            return y.astype(np.int16)
+        return np.searchsorted(self.edges, y, side="right").astype(np.int16)
 
 
 @dataclass(frozen=True, slots=True)

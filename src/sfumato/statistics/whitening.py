@@ -1,6 +1,7 @@
 """The released linear map that makes records roughly spherical, applied to integers exactly."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,14 +65,28 @@ class Whitening:
 
     def integers(self, records: Records) -> FloatArray:
         """Whitened integer rows (n, p + 1); the last column is the constant `unit`."""
-        return records.derive(self, lambda: self._integers(records)).astype(np.float64)
+        return self._whitened(records).rows.astype(np.float64)
 
-    def _integers(self, records: Records) -> NDArray[np.int16]:
+    def squared_norms(self, records: Records) -> FloatArray:
+        """Squared lengths of those rows, exact."""
+        return self._whitened(records).squares.astype(np.float64)
+
+    def _whitened(self, records: Records) -> "_Whitened":
+        return records.derive(self, lambda: self._compute(records))
+
+    def _compute(self, records: Records) -> "_Whitened":
         x = self.source.integers(records.x)
         x -= np.rint(np.clip(self.mean, -1.0, 1.0) * 2.0**self.source.bits)
         z = x @ self.integer_matrix.T
         z *= self.matrix_unit * self.unit / 2.0**self.source.bits
         round_within(z, z.shape[1])
-        with_constant = np.full((len(z), z.shape[1] + 1), self.unit, dtype=np.int16)
-        with_constant[:, :-1] = shrink_into_ball(z, squared_norms(z), self.cap * self.unit)
-        return with_constant
+        rows = np.full((len(z), z.shape[1] + 1), self.unit, dtype=np.int16)
+        rows[:, :-1] = shrink_into_ball(z, squared_norms(z), self.cap * self.unit)
+        return _Whitened(rows, (squared_norms(z) + self.unit**2).astype(np.uint32))
+
+
+class _Whitened(NamedTuple):
+    """Whitened records as they are kept: at most 2 * CAP_UNITS**2 < 2**31 is the square of a row's length."""
+
+    rows: NDArray[np.int16]
+    squares: NDArray[np.uint32]
