@@ -86,6 +86,42 @@ class BoundedSum(ABC):
         return self.sensitivity(relation) / float(self.weights.min())
 
 
+class Restated(BoundedSum):
+    """Another sum, `query`, asked about something else: a subclass says of what, and why its bounds still hold."""
+
+    __slots__ = ()
+    query: BoundedSum
+
+    @property
+    def norm(self) -> float:
+        return self.query.norm
+
+    @property
+    def diameter(self) -> float:
+        return self.query.diameter
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.query.shape
+
+    @property
+    def weights(self) -> FloatArray:
+        return self.query.weights
+
+    @property
+    def grid(self) -> FloatArray:
+        return self.query.grid
+
+    def l1_sensitivity(self, relation: Relation) -> float:
+        return self.query.l1_sensitivity(relation)
+
+    def peak(self, relation: Relation) -> float:
+        return self.query.peak(relation)
+
+    def scores(self, total: IntArray) -> IntArray:
+        return self.query.scores(total)
+
+
 def as_integers(exact: FloatArray) -> IntArray:
     """Integer-valued float64 sums as int64.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.records import Records
-from sfumato.statistics.histograms import Bins
+from sfumato.statistics.histograms import Bins, Histogram
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum, as_integers, shrinkage
 from sfumato.typing import FloatArray, IntArray
@@ -67,7 +67,7 @@ class Residual:
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualHistogram(BoundedSum):
+class ResidualHistogram(Histogram):
     """Counts of ``|z| |e| / sqrt(p + 1)`` in bins that grow by 2**(1/4): norm 1, diameter sqrt(2).
 
     Each record falls in one bin.
@@ -81,14 +81,6 @@ class ResidualHistogram(BoundedSum):
     def sizes(self) -> FloatArray:
         """Upper edge of each bin: from 2**-13 to 2**3 expected residual lengths."""
         return np.asarray(self.residual.scale * 2.0 ** (np.arange(1 - self.BINS, 1) / 4.0 + 3.0))
-
-    @property
-    def norm(self) -> float:
-        return 1.0
-
-    @property
-    def diameter(self) -> float:
-        return float(np.sqrt(2.0))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -46,11 +46,10 @@ class Bins:
         return np.searchsorted(self.edges, y, side="right").astype(np.int16)
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseHistogram(BoundedSum):
-    """Counts of y in public (or already released) bins: one 1 per record, norm 1, diameter sqrt(2)."""
+class Histogram(BoundedSum):
+    """Each record adds one count to one bin: norm 1, diameter sqrt(2), and 1 or 2 in L1; any bin moves by 1."""
 
-    bins: Bins
+    __slots__ = ()
 
     @property
     def norm(self) -> float:
@@ -60,6 +59,19 @@ class ResponseHistogram(BoundedSum):
     def diameter(self) -> float:
         return float(np.sqrt(2.0))
 
+    def l1_sensitivity(self, relation: Relation) -> float:
+        return 2.0 if relation == "replace" else 1.0
+
+    def peak(self, relation: Relation) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseHistogram(Histogram):
+    """Counts of y in public (or already released) bins: one 1 per record, norm 1, diameter sqrt(2)."""
+
+    bins: Bins
+
     @property
     def shape(self) -> tuple[int, ...]:
         return (self.bins.count,)
@@ -68,18 +80,12 @@ class ResponseHistogram(BoundedSum):
     def describe(self) -> str:
         return f"histogram of the response, {self.bins.count} bins"
 
-    def l1_sensitivity(self, relation: Relation) -> float:
-        return 2.0 if relation == "replace" else 1.0
-
-    def peak(self, relation: Relation) -> float:
-        return 1.0
-
     def of(self, records: Records) -> IntArray:
         return np.bincount(self.bins.index(records), minlength=self.bins.count)
 
 
 @dataclass(frozen=True, slots=True)
-class NormHistogram(BoundedSum):
+class NormHistogram(Histogram):
     """Counts of the length of a record, on the grid, in bins that grow by 2**(1/4): norm 1, diameter sqrt(2).
 
     Lengths are squared lengths of integers, exact; the bin edges are fixed numbers relative to ``sqrt(p)`` half
@@ -95,14 +101,6 @@ class NormHistogram(BoundedSum):
         """Upper edge of each bin, in half widths."""
         longest = np.sqrt(self.source.n_features)
         return np.asarray(longest * 2.0 ** (np.arange(1 - self.BINS, 1) / 4.0))
-
-    @property
-    def norm(self) -> float:
-        return 1.0
-
-    @property
-    def diameter(self) -> float:
-        return float(np.sqrt(2.0))
 
     @property
     def shape(self) -> tuple[int, ...]:

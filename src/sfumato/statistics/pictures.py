@@ -5,17 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.records import Records
-from sfumato.statistics.histograms import Bins
+from sfumato.statistics.histograms import Bins, Histogram
 from sfumato.statistics.whitening import Whitening
-from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray, IntArray, Relation
+from sfumato.typing import FloatArray, IntArray
 
 REACH = 3.0
 """The picture shows three standard deviations to each side; the outermost columns hold everything beyond."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectionHistogram(BoundedSum):
+class ProjectionHistogram(Histogram):
     """Counts on a grid of (z . direction, group of y): each record is in exactly one cell, norm 1, diameter sqrt(2).
 
     The projection is a product of integers below 2**53, hence exact, and compared with fixed edges.
@@ -34,23 +33,12 @@ class ProjectionHistogram(BoundedSum):
         return np.linspace(-REACH, REACH, self.columns + 1)
 
     @property
-    def norm(self) -> float:
-        return 1.0
-
-    @property
-    def diameter(self) -> float:
-        return float(np.sqrt(2.0))
-
-    @property
     def shape(self) -> tuple[int, ...]:
         return (self.columns, self.n_groups)
 
     @property
     def describe(self) -> str:
         return f"histogram of first direction and response, {self.columns} x {self.n_groups} cells"
-
-    def l1_sensitivity(self, relation: Relation) -> float:
-        return 2.0 if relation == "replace" else 1.0
 
     def of(self, records: Records) -> IntArray:
         z = self.whitening.integers(records)[:, :-1]
