@@ -32,9 +32,10 @@ def small(monkeypatch):
     return study
 
 
-def test_every_table_of_both_versions_is_listed():
+def test_every_table_and_figure_is_listed():
     shown = CliRunner().invoke(app, ["--list"]).output
-    for name in ("xia-table-1", "xia-table-2", "xia-first-table-1", "xia-first-table-2", "xia-slices"):
+    tables = ("xia-table-1", "xia-table-2", "xia-table-3", "xia-first-table-1", "xia-first-table-2")
+    for name in (*tables, "xia-slices", "xia-validation", "xia-cancer", "riboflavin"):
         assert name in shown
 
 

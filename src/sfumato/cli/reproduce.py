@@ -22,6 +22,10 @@ def reproduce(
         Path | None, typer.Option(help="File of finished replications; a run goes on where it stopped.", dir_okay=False)
     ] = None,
     processes: Annotated[int | None, typer.Option(min=1, help="Parallel processes; all cores by default.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Table of a study of real data; --list says which need one.", dir_okay=False)
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown as well.", dir_okay=False)] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with a picture as well.", dir_okay=False)] = None,
 ) -> None:
     """Repeat a published simulation and show printed and measured values side by side.
@@ -35,24 +39,31 @@ def reproduce(
 
     if listing or study is None:
         for name, each in run.STUDIES.items():
-            stdout().print(f"{name:20} {each.title}", soft_wrap=True)
+            needs = f" (--data: {each.data})" if each.data else ""
+            stdout().print(f"{name:20} {each.title}{needs}", soft_wrap=True, markup=False)
         return
     chosen = run.find(study)
-    done = _run(chosen, replications, cache or Path(f"{chosen.name}.jsonl"), processes)
+    run.check_data(chosen, data)
+    done = _run(chosen, replications, cache or Path(f"{chosen.name}.jsonl"), processes, data)
     header, rows = run.table(chosen, done)
     shown = Table(*header, title=chosen.title)
     for row in rows:
         shown.add_row(*row)
     stdout().print(shown)
     note(chosen.note)
+    given = f" --data {data.name}" if data is not None else ""
+    command = f"sfumato reproduce {study} --replications {replications}{given}"
+    if markdown is not None:
+        with new_file(markdown) as draft:
+            draft.write_text(run.markdown(chosen, done, command), "utf-8")
     if html is not None:
         from sfumato.papers.page import page
 
         with new_file(html) as draft:
-            draft.write_text(page(chosen, done, f"sfumato reproduce {study} --replications {replications}"), "utf-8")
+            draft.write_text(page(chosen, done, command), "utf-8")
 
 
-def _run(chosen: "Study", replications: int, cache: Path, processes: int | None) -> "Done":
+def _run(chosen: "Study", replications: int, cache: Path, processes: int | None, data: Path | None) -> "Done":
     """All replications, with a bar."""
     from rich.progress import track
 
@@ -61,7 +72,7 @@ def _run(chosen: "Study", replications: int, cache: Path, processes: int | None)
     console = stderr()
     known = run.load(cache, chosen)
     wanted = [(row.label, seed) for row in chosen.rows for seed in range(replications)]
-    steps = run.execute(chosen, replications, cache, processes)
+    steps = run.execute(chosen, replications, cache, processes, data)
     total = sum(key not in known for key in wanted) + 1
     shown = track(steps, chosen.name, total, console=console, transient=True, disable=not console.is_terminal)
     done = deque(shown, maxlen=1).pop()

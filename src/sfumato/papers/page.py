@@ -2,10 +2,11 @@
 
 from html import escape
 
+from sfumato.papers.curves import COLOURS as _COLOURS
+from sfumato.papers.curves import curves
 from sfumato.papers.run import Done, cells, columns, table
 from sfumato.papers.study import Study
 
-_COLOURS = ("#1b5e8c", "#b3402a", "#d98c3f", "#4f7942", "#7a5195", "#222222", "#888888")
 _LEFT, _WIDTH, _LINE = 190, 560, 26
 
 
@@ -21,7 +22,7 @@ def page(study: Study, done: Done, command: str) -> str:
         "margin:2em auto;padding:0 1em;color:#222}table{border-collapse:collapse;font-size:13px}"
         "td,th{padding:.25em .6em;border-bottom:1px solid #ddd;text-align:right}"
         "td:first-child,th:first-child{text-align:left}</style></head><body>"
-        f"<h1>{escape(study.title)}</h1><p>{escape(study.note)}</p>{picture(study, done)}"
+        f"<h1>{escape(study.title)}</h1><p>{escape(study.note)}</p>{picture(study, done)}{curves(study, done)}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         f"<p>{study.statistic} over replications ± standard error. Made by <code>{escape(command)}</code>.</p>"
         "</body></html>\n"

@@ -7,14 +7,22 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from sfumato.errors import InputError
+from sfumato.papers.cancer import CANCER
 from sfumato.papers.he import LOW
 from sfumato.papers.he_wide import HIGH
 from sfumato.papers.study import Study, Summary, Values, summarise
+from sfumato.papers.supermarket import RIBOFLAVIN, SUPERMARKET
 from sfumato.papers.xia import TABLES
 from sfumato.papers.xia_slices import SLICES
+from sfumato.papers.xia_validation import VALIDATION
 
-STUDIES = {study.name: study for study in (*TABLES, SLICES, *LOW, *HIGH)}
+_XIA = (*TABLES, SUPERMARKET, SLICES, VALIDATION, CANCER)
+STUDIES = {study.name: study for study in (*_XIA, RIBOFLAVIN, *LOW, *HIGH)}
+POINT = "|"
+"""In the name of a column: one point of a curve, which belongs in the picture and not in the table."""
 Done = dict[tuple[str, int], Values]
 """Measured values by row and seed."""
 
@@ -26,10 +34,20 @@ def find(name: str) -> Study:
     return STUDIES[name]
 
 
-def replicate(study: str, row: int, seed: int) -> Values:
+def replicate(study: str, row: int, seed: int, data: str | None = None) -> Values:
     """One replication, in whatever process."""
     chosen = STUDIES[study]
-    return chosen.run(*chosen.rows[row].arguments, seed)
+    given = (data,) if chosen.data else ()
+    return chosen.run(*given, *chosen.rows[row].arguments, seed)
+
+
+def check_data(study: Study, data: Path | None) -> str | None:
+    """The path of the study's table; refused if it is missing, or not needed."""
+    if study.data and (data is None or not data.is_file()):
+        raise InputError(f"data must be the path of a file with {study.data}; the package does not ship it.")
+    if data is not None and not study.data:
+        raise InputError(f"data is not needed: {study.name} simulates its own; leave it out.")
+    return None if data is None else str(data)
 
 
 def load(path: Path, study: Study) -> Done:
@@ -47,9 +65,11 @@ def load(path: Path, study: Study) -> Done:
     return done
 
 
-def execute(study: Study, replications: int, path: Path, processes: int | None = None) -> Iterator[Done]:
+def execute(
+    study: Study, replications: int, path: Path, processes: int | None = None, data: Path | None = None
+) -> Iterator[Done]:
     """Run what the file does not hold yet; yields the results so far after each replication, at least once."""
-    done = load(path, study)
+    table, done = check_data(study, data), load(path, study)
     todo = [
         (index, seed)
         for seed in range(replications)
@@ -57,19 +77,32 @@ def execute(study: Study, replications: int, path: Path, processes: int | None =
         if (row.label, seed) not in done
     ]
     yield done
-    with path.open("a", encoding="utf-8") as file, ProcessPoolExecutor(processes, initializer=_quiet) as pool:
+    with path.open("a", encoding="utf-8") as file:
+        for index, seed, values in _measured(study, todo, processes, table):
+            label = study.rows[index].label
+            file.write(json.dumps({"study": study.name, "row": label, "seed": seed, "values": values}) + "\n")
+            file.flush()
+            done[label, seed] = values
+            yield done
+
+
+def _measured(
+    study: Study, todo: list[tuple[int, int]], processes: int | None, data: str | None
+) -> Iterator[tuple[int, int, Values]]:
+    """Replications as they finish; with one process in this one, which leaves nothing behind when it is killed."""
+    if processes == 1:
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for index, seed in todo:
+                yield index, seed, replicate(study.name, index, seed, data)
+        return
+    with ProcessPoolExecutor(processes, initializer=_quiet) as pool:
         jobs: dict[Future[Values], tuple[int, int]] = {
-            pool.submit(replicate, study.name, index, seed): (index, seed) for index, seed in todo
+            pool.submit(replicate, study.name, index, seed, data): (index, seed) for index, seed in todo
         }
         try:
             for job in as_completed(jobs):
-                index, seed = jobs[job]
-                label, values = study.rows[index].label, job.result()
-                entry = {"study": study.name, "row": label, "seed": seed, "values": values}
-                file.write(json.dumps(entry) + "\n")
-                file.flush()
-                done[label, seed] = values
-                yield done
+                yield *jobs[job], job.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -86,7 +119,7 @@ def cells(study: Study, done: Done) -> dict[tuple[str, str], Summary]:
 def columns(study: Study, summaries: dict[tuple[str, str], Summary]) -> tuple[list[str], list[str]]:
     """Names of the printed and of the measured columns, in order."""
     printed = list(dict.fromkeys(name for row in study.rows for name in row.printed))
-    return printed, list(dict.fromkeys(column for _, column in summaries))
+    return printed, list(dict.fromkeys(column for _, column in summaries if POINT not in column))
 
 
 def table(study: Study, done: Done) -> tuple[list[str], list[list[str]]]:
@@ -105,8 +138,16 @@ def table(study: Study, done: Done) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _quiet(*_: Any) -> None:
-    from threadpoolctl import threadpool_limits
+def markdown(study: Study, done: Done, command: str, comment: str = "") -> str:
+    """A page for the documentation: the table, what to know, and the command that made it."""
+    header, rows = table(study, done)
+    counts = sorted({sum(label == row.label for label, _ in done) for row in study.rows})
+    lines = [f"# {study.title}", "", study.note, "", *([comment, ""] if comment else [])]
+    lines += [f"`{command}`: {study.statistic} over {' to '.join(map(str, counts))} replications ± standard error.", ""]
+    lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 
+
+def _quiet(*_: Any) -> None:
     threadpool_limits(1)
     warnings.simplefilter("ignore")

@@ -38,6 +38,9 @@ class Study:
         ``run(*row.arguments, seed)`` measures one replication; a function of a module, so that processes can call it.
     statistic : {"mean", "median"}
         What the paper printed.
+    data : str
+        What the table must hold that the user gives by path, which is then the first argument of `run`; empty if the
+        data are simulated.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Study:
     rows: tuple[Row, ...]
     run: Callable[..., Values]
     statistic: Literal["mean", "median"] = "mean"
+    data: str = ""
 
 
 @dataclass(frozen=True, slots=True)
