@@ -1,8 +1,7 @@
 """Principal components, canonical correlations, discriminants and second-order reduction, beside their plain peers.
 
 Peers: the non-private method, and the plain Gaussian mechanism on the covariance with a radius given to it.
-diffprivlib and OpenDP are left out: their PCA samples from a Bingham distribution and gives no answer within minutes
-at p >= 10.
+diffprivlib and OpenDP, which give no answer within minutes at p >= 10, have a script of their own (`peers_pca.py`).
 """
 
 import numpy as np
