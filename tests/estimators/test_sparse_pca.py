@@ -30,6 +30,7 @@ def test_six_features_among_a_thousand_are_found(relation):
     # Two superfluous features: sampling alone leaves sqrt(2 * 7 * 7.25 / 5000) / 6.25 = 0.023, noise as much again.
     assert subspace_distance(fit.directions_, v) < 0.15
     assert fit.eigenvalues_[0] == pytest.approx(7.25, rel=0.3)
+    assert fit.explained_variance_ratio_[0] == pytest.approx(7.25 / 1006.25, rel=0.6)
     assert 1 - 1e-6 <= fit.ledger_.total() <= 1 + 1e-12
 
 

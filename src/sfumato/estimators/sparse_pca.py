@@ -107,6 +107,8 @@ class PrivateSparsePCA(PrivateReducer):
         for "dp-spca", where it is nan).
     eigenvalues_ : ndarray of shape (n_directions,)
         Variance along each direction, in squared units of x; corrected for clipping on average only.
+    explained_variance_ratio_ : ndarray of shape (n_directions,)
+        The same over the variance of all features, of which only the order of magnitude was bought.
     mean_, bounds_, ledger_
         Released centre (the middle of the bounds for features not picked); bounds given or found; every release.
 
@@ -182,5 +184,7 @@ class PrivateSparsePCA(PrivateReducer):
             self.standard_errors_[:, state.support] = standard_errors(found.values, found.vectors, found.noise, k)
         self.support_ = np.flatnonzero(self.directions_.any(axis=0))
         self.eigenvalues_ = np.maximum(found.values[:k], 0.0) * grid.half_width[0] ** 2
+        ratio = np.maximum(found.values[:k], 0.0) / max(state.variance, 1e-300)
+        self.explained_variance_ratio_ = ratio / max(1.0, float(ratio.sum()))
         self.mean_ = grid.centre.copy()
         self.mean_[state.picked] += found.mean * grid.half_width[0]

@@ -25,12 +25,16 @@ LONGEST = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Loadings:
-    """Principal directions as columns (len(support), k) on the features of `support`; `found` is about the `picked`."""
+    """Principal directions as columns (len(support), k) on the features of `support`.
+
+    `found` is about the `picked` features; `variance` is that of all features, roughly: the squared median length.
+    """
 
     support: IntArray
     vectors: FloatArray
     picked: IntArray
     found: Principal
+    variance: float
 
 
 def plan_variances(picks: int, scale_share: float, pick_share: float) -> tuple[Line, ...]:
@@ -42,11 +46,14 @@ def plan_variances(picks: int, scale_share: float, pick_share: float) -> tuple[L
 
 
 def most_variable(curator: Curator, grid: Grid) -> tuple[IntArray, float]:
-    """Features with the largest sums of squares, best first, and the clip (as Johnstone and Lu 2009, privately)."""
+    """Features with the largest sums of squares, best first (as Johnstone and Lu 2009), and the typical length."""
     lengths = NormHistogram(grid)
-    typical = quantile(curator.answer(lengths, "scale").value, lengths.radii, 0.5) / np.sqrt(grid.n_features)
-    clip = float(min(1.0, REACH * typical))
-    return curator.select(SquareSums(grid, clip), "picks"), clip
+    length = float(quantile(curator.answer(lengths, "scale").value, lengths.radii, 0.5))
+    return curator.select(SquareSums(grid, _clip(grid, length)), "picks"), length
+
+
+def _clip(grid: Grid, length: float) -> float:
+    return float(min(1.0, REACH * length / np.sqrt(grid.n_features)))
 
 
 def some(grid: Grid, columns: IntArray) -> Grid:
@@ -65,12 +72,13 @@ def loadings(
     curator: Curator, grid: Grid, n: int | None, k: int, method: Method, sparsity: int | None, descends: bool
 ) -> Loadings:
     """Directions on the picked features; then, if asked, the descent that may exchange them."""
-    picked, clip = most_variable(curator, grid)
+    picked, length = most_variable(curator, grid)
     found = principal(ColumnView(curator, picked), some(grid, picked), n, k, method, sparsity)
-    state = Loadings(picked, found.vectors[:, :k], picked, found)
+    state = Loadings(picked, found.vectors[:, :k], picked, found, length**2)
     if not descends:
         return state
     total = float(n) if n is not None else max(found.total, 10.0 * len(picked))
+    clip = _clip(grid, length)
     return _descend(curator, Grid(grid.centre, grid.half_width * clip), clip, state, total)
 
 
@@ -97,4 +105,4 @@ def _descend(curator: Curator, grid: Grid, clip: float, state: Loadings, n: floa
         mean = np.array([mean[np.flatnonzero(support == j)[0]] if j in support else 0.0 for j in new])
         support, B = new, whole[new] - 2.0 * pace / n * step
         B *= np.minimum(1.0, LONGEST / np.maximum(np.linalg.norm(B, axis=0), 1e-300))  # the projection onto the ball C
-    return Loadings(support, np.linalg.qr(B)[0], state.picked, state.found)
+    return Loadings(support, np.linalg.qr(B)[0], state.picked, state.found, state.variance)
