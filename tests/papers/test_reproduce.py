@@ -11,7 +11,8 @@ from sfumato import InputError
 from sfumato.cli.reproduce import reproduce
 from sfumato.papers import run
 from sfumato.papers.page import page
-from sfumato.papers.study import printed_table, summarise
+from sfumato.papers.study import Row, printed_table, summarise
+from sfumato.papers.verdict import verdict
 from sfumato.papers.xia import high_dimension, low_dimension
 from sfumato.papers.xia_slices import slice_study
 
@@ -115,3 +116,18 @@ def test_an_unknown_study_is_refused_by_name():
 
 def test_a_median_is_summarised_as_one():
     assert summarise([1.0, 2.0, 9.0], "median").value == 2.0
+
+
+def test_the_verdict_names_rows_that_are_not_reached_and_rows_where_tight_noise_is_worse():
+    rows = (Row("a", (), {"M": 0.2, "N": 0.5}), Row("b", (), {"M": 0.3}))
+    study = replace(run.STUDIES["xia-slices"], rows=rows)
+    measured = {"a": {"M paper": 1.0, "M tight": 0.5, "N paper": 0.4}, "b": {"M paper": 0.2, "M tight": 0.6}}
+    done = {(row, seed): {k: v + 0.001 * seed for k, v in measured[row].items()} for row in "ab" for seed in (0, 1)}
+    first, second, tight = verdict(study, done)
+    assert first.startswith("M: printed 0.200 to 0.300") and "1 of 2 rows reach" in first
+    assert "1 of 1 rows reach" in second
+    assert "1 of 2 comparisons; not so: M in b" in tight
+
+
+def test_a_study_without_printed_noise_has_no_verdict():
+    assert verdict(run.STUDIES["xia-slices"], {}) == []

@@ -36,6 +36,7 @@ def reproduce(
     from rich.table import Table
 
     from sfumato.papers import run
+    from sfumato.papers.verdict import verdict
 
     if listing or study is None:
         for name, each in run.STUDIES.items():
@@ -51,11 +52,14 @@ def reproduce(
         shown.add_row(*row)
     stdout().print(shown)
     note(chosen.note)
+    remarks = verdict(chosen, done)
+    for remark in remarks:
+        note(remark)
     given = f" --data {data.name}" if data is not None else ""
     command = f"sfumato reproduce {study} --replications {replications}{given}"
     if markdown is not None:
         with new_file(markdown) as draft:
-            draft.write_text(run.markdown(chosen, done, command), "utf-8")
+            draft.write_text(run.markdown(chosen, done, command, remarks), "utf-8")
     if html is not None:
         from sfumato.papers.page import page
 

@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -138,11 +138,11 @@ def table(study: Study, done: Done) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def markdown(study: Study, done: Done, command: str, comment: str = "") -> str:
+def markdown(study: Study, done: Done, command: str, remarks: Sequence[str] = ()) -> str:
     """A page for the documentation: the table, what to know, and the command that made it."""
     header, rows = table(study, done)
     counts = sorted({sum(label == row.label for label, _ in done) for row in study.rows})
-    lines = [f"# {study.title}", "", study.note, "", *([comment, ""] if comment else [])]
+    lines = [f"# {study.title}", "", study.note, "", *(f"* {remark}" for remark in remarks), *([""] if remarks else [])]
     lines += [f"`{command}`: {study.statistic} over {' to '.join(map(str, counts))} replications ± standard error.", ""]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
