@@ -8,7 +8,7 @@ from sfumato.federated import simulate
 from sfumato.federated.task import least_records
 from sfumato.release import Release
 from sfumato.settings.federated import FederatedCurator
-from sfumato.settings.merging import elected, weights_of
+from sfumato.settings.merging import weights_of
 from sfumato.simulate import he
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 
@@ -59,11 +59,6 @@ def test_a_weighted_sum_estimates_the_sum_over_all_sites(sizes):
     found = FederatedCurator(Two(), "replace").answer(ResponseHistogram(Bins(np.zeros(0))), "ranks")
     assert found.value[0] == pytest.approx(820.0)
     assert found.noise_std[0] <= np.hypot(30.0, 30.0) * (1 + 1e-12)
-
-
-def test_votes_count_before_places_and_places_before_numbers():
-    assert elected([np.array([5, 3]), np.array([3, 9]), np.array([9, 2])]).tolist() == [3, 9, 5, 2]
-    assert elected([np.array([8, 1])]).tolist() == [8, 1]
 
 
 def moved(seed, sites=4):

@@ -138,7 +138,7 @@ def fit_sites(
     return fitted
 
 
-def walk(task: Task | SparseSites, curator: Curator, fitted: PrivateSIR) -> Outcome:
+def walk(task: Task | SparseSites, curator: FederatedCurator, fitted: PrivateSIR) -> Outcome:
     """Walk the plan; a sparse fit also keeps its support."""
     if not isinstance(task, SparseSites):
         return run(task, curator)

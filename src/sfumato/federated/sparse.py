@@ -1,26 +1,32 @@
 """Sparse fits over sites: every site votes privately for the features that matter, then the usual descent on them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 from sfumato.bounds import Bounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.estimators.sparse_pipeline import SparseTask, some_bounds, spread
+from sfumato.federated.voting import many, plan_votes, screen_by_votes
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
 from sfumato.iterate.ranks import find_ranks, plan_ranks
-from sfumato.iterate.screening import Rule, Screen, plan_screening, screen
+from sfumato.iterate.screening import Screen
 from sfumato.iterate.shape import plan_shape
-from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 
-SHARES = {"ranks": 0.06, "picks": 0.25, "scores": 0.07, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
+SHARES = {"ranks": 0.06, "picks": 0.5, "scores": 0.2, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
 """Parts of the zCDP cost; relative."""
+PICKS = 2
+"""Features that a site names in a round."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparseSites:
-    """What is public about a sparse fit over sites. `n_records` is that of all sites, None where it is private."""
+    """What is public about a sparse fit over sites.
+
+    `n_records` is that of all sites, None where it is private; a site names `picks` features in each round.
+    """
 
     n_features: int
     n_records: int | None
@@ -28,27 +34,27 @@ class SparseSites:
     n_directions: int | None
     bounds: Bounds
     picks: int
+    sites: int
     schedule: Schedule
-    rule: Rule = field(default_factory=Rule)
 
     def plan(self) -> Plan:
         """Every release of a site, with its share. Ranks come from sums, as quantiles cannot be added."""
         return Plan(
             (
                 *plan_ranks(self.response, SHARES["ranks"]),
-                *plan_screening(self.picks, SHARES["picks"], SHARES["scores"]),
+                *plan_votes(self.picks, SHARES["picks"] * many(self.sites), SHARES["scores"]),
                 *plan_shape(SHARES["radius"], SHARES["shape"]),
                 *plan_descent(self.schedule, SHARES["solve"], SHARES["residual"]),
             )
         )
 
 
-def run_sparse_sites(task: SparseSites, curator: Curator) -> tuple[Outcome, Screen]:
-    """Walk the plan; the outcome is about all features again."""
+def run_sparse_sites(task: SparseSites, curator: Any) -> tuple[Outcome, Screen]:
+    """Walk the plan with a curator that is also `Voters`; the outcome is about all features again."""
     ranks = find_ranks(curator, task.response)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
     centre = task.bounds.grid(task.n_features).centre
-    found = screen(curator, centre, ranks, n, task.n_directions or 1, task.rule)
+    found = screen_by_votes(curator, curator, centre, ranks, n, task.n_directions or 1)
     bounds = some_bounds(task.bounds, found.kept)
     few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
     wide = SparseTask(task.n_features, task.n_records, task.response, task.n_directions, task.bounds, task.picks)

@@ -9,9 +9,10 @@ from sfumato.errors import InputError
 from sfumato.estimators.parameters import budget_of
 from sfumato.estimators.pipeline import Task
 from sfumato.estimators.sparse import PrivateSparseSIR
-from sfumato.estimators.sparse_pipeline import SparseTask, usual_picks
+from sfumato.estimators.sparse_pipeline import SparseTask
 from sfumato.federated.facts import Facts
-from sfumato.federated.sparse import SparseSites
+from sfumato.federated.sparse import PICKS, SparseSites
+from sfumato.federated.voting import ROUNDS
 from sfumato.iterate.descent import Schedule
 from sfumato.privacy.budget import Budget
 from sfumato.typing import Relation
@@ -80,7 +81,7 @@ def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relatio
     schedule = schedule_of(len(facts), n_records, budget)
     task = estimator._task(first[1].n_features, n_records, first[1].response)
     if isinstance(task, SparseTask):
-        return _sparse(task, estimator, sizes, budget, schedule)
+        return _sparse(task, estimator, len(facts), schedule)
     whole: Task = replace(task, schedule=schedule)
     return whole
 
@@ -92,17 +93,12 @@ def _refuse_unless_federated(estimator: Any) -> None:
         raise InputError(f"method: a federation runs {', '.join(known)}; {estimator.method!r} needs one curator.")
 
 
-def _sparse(
-    task: SparseTask, estimator: Any, sizes: Sequence[int | None], budget: Budget, schedule: Schedule
-) -> SparseSites:
+def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) -> SparseSites:
     if task.bounds is None or task.picture:
         raise InputError("bounds must be given and picture left out for a sparse fit over sites.")
-    picks = task.picks
-    if estimator.max_features == "auto":
-        least = min((size for size in sizes if size is not None), default=None)
-        picks = usual_picks(least, task.n_features, budget, task.n_directions)
+    picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / ROUNDS)
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
-    return SparseSites(*facts, task.bounds, picks, schedule)
+    return SparseSites(*facts, task.bounds, max(picks, task.n_directions or 1), sites, schedule)
 
 
 def _same(first: str, other: str, what: str, a: object, b: object) -> None:

@@ -6,13 +6,12 @@ import numpy as np
 
 from sfumato import SIR, Bounds, Budget, subspace_distance
 from sfumato.errors import PrivacyWarning
-from sfumato.estimators.sparse_pipeline import usual_picks
 from sfumato.federated.ccmd import ccmd
-from sfumato.federated.sparse import SparseSites, run_sparse_sites
+from sfumato.federated.sparse import PICKS, SparseSites, run_sparse_sites
 from sfumato.federated.task import schedule_of
 from sfumato.papers.he import COMPARED, delta_of, drawn, printed, printed_methods, response_of, slices_of
 from sfumato.papers.study import Row, Study, Values
-from sfumato.papers.wide import WideSites, far_signs
+from sfumato.papers.wide_sites import WideSites, far_signs
 from sfumato.typing import FloatArray, IntArray
 
 N, SLICES = 1000, 8
@@ -39,8 +38,8 @@ def high_dimension(model: str, p: int, clients: int, epsilon: float, seed: int) 
     k, delta = len(truth), delta_of(N, SLICES)
     budget, (response, codes) = Budget.approximate(epsilon, delta), response_of(y)
     far = far_signs(N * clients, p - near, seed)
-    picks = usual_picks(N, p, budget, k)
-    task = SparseSites(p, N * clients, response, k, BOUNDS, picks, schedule_of(clients, N * clients, budget))
+    schedule = schedule_of(clients, N * clients, budget)
+    task = SparseSites(p, N * clients, response, k, BOUNDS, PICKS, clients, schedule)
     sites = WideSites(x, codes, response, far, clients, budget, seed)
     outcome, _ = run_sparse_sites(task, sites.open(task.plan()))
     measured = {"sfumato": subspace_distance(outcome.spectrum.directions, np.pad(truth, ((0, 0), (0, p - near))))}

@@ -23,7 +23,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.privacy.plan import Plan
 from sfumato.release import Release
-from sfumato.settings.merging import elected, scaled, weights_of, worth
+from sfumato.settings.merging import scaled, weights_of, worth
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray, Relation
 
@@ -212,14 +212,18 @@ class FederatedCurator(Curator):
         kept = sum(weight * (size or 1) for size, weight in zip(sizes.values(), weights, strict=True))
         return scaled(total, sum(size or 1 for size in self._sites.sizes.values()) / kept)
 
-    def select(self, query: BoundedSum, name: str) -> IntArray:
-        """A vote: every site picks privately from its own sums, and those with most votes are elected.
+    def ballots(self, query: BoundedSum, name: str) -> list[IntArray]:
+        """What every site picked from its own sums, best first.
 
-        A site's picks are private for its own records (Gumbel noise on its scores), so counting them costs nothing.
+        A site's picks are private for its own records (Gumbel noise on its scores): counting them costs nothing.
         """
         picks = self._sites.pick(query, name)
         self._enough(picks, name)
-        return elected(list(picks.values()))
+        return list(picks.values())
+
+    def select(self, query: BoundedSum, name: str) -> IntArray:
+        """Not a sum: sites pick apart from each other, and their ballots are counted."""
+        raise RuntimeError(f"line {name!r} is a selection, which sites cannot add up; count their ballots instead.")
 
     def _enough(self, answers: Mapping[str, object], name: str) -> None:
         if len(answers) < max(self._minimum, 1):

@@ -1,4 +1,4 @@
-"""What a server makes of the sites' releases: weighted sums and votes. Nothing here costs privacy."""
+"""What a server makes of the sites' releases: weighted sums. Nothing here costs privacy."""
 
 from collections.abc import Sequence
 
@@ -6,26 +6,9 @@ import numpy as np
 
 from sfumato.release import Release
 from sfumato.sums import BoundedSum
-from sfumato.typing import IntArray
 
 _ALIKE = 1e-6
 """Weights that differ by less are one: sites of one size, or without noise, add up to the pooled sum exactly."""
-SEATS = 3
-"""A vote elects this many times what one site may name: weak features are named by few sites, and the scores that are
-released next tell them from chance."""
-
-
-def elected(ballots: Sequence[IntArray]) -> IntArray:
-    """Items by number of votes, then by how far ahead they stood on the ballots, then by index.
-
-    >>> elected([np.array([4, 7]), np.array([7, 1]), np.array([4, 7])]).tolist()
-    [7, 4, 1]
-    """
-    named, which = np.unique(np.concatenate(ballots), return_inverse=True)
-    votes = np.bincount(which, minlength=len(named))
-    ahead = np.bincount(which, np.concatenate([np.arange(len(ballot), 0, -1.0) for ballot in ballots]), len(named))
-    seats = len(ballots[0]) * (SEATS if len(ballots) > 1 else 1)
-    return np.asarray(named[np.lexsort((named, -ahead, -votes))][:seats], dtype=np.int64)
 
 
 def worth(query: BoundedSum, release: Release) -> float:

@@ -129,7 +129,6 @@ class FlowerTransport:
                 replies[node] = (str(record.get("json", "")), values if isinstance(values, bytes) else b"")
         return replies
 
-
     def _replies(self, messages: list[Any]) -> Iterator[Any]:
         """Replies as they come, until all are there or the time is over. Flower's own loop looks every 3 s only."""
         open_ids, end = set(self._grid.push_messages(messages)) - {None}, time.monotonic() + self._timeout
