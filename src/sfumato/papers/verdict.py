@@ -16,8 +16,7 @@ def verdict(study: Study, done: Done) -> list[str]:
         ]
         if pairs:
             sentences.append(_reached(method, pairs))
-    tight = _tight(study, summaries)
-    return [*sentences, tight] if tight else sentences
+    return [*sentences, *filter(None, (_tight(study, summaries), _below(study, summaries)))]
 
 
 def _reached(method: str, pairs: list[tuple[float, Summary]]) -> str:
@@ -51,4 +50,15 @@ def _tight(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
     return (
         f"Tight noise is at least as accurate as printed noise in {compared - len(worse)} of {compared} comparisons; "
         f"not so: {', '.join(worse)}. No printed row has a guarantee."
+    )
+
+
+def _below(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
+    """In how many rows ours is below everything that is printed there; rows beside the printed table do not count."""
+    rows = [row for row in study.rows if row.printed and "," not in row.label and (row.label, "sfumato") in summaries]
+    lost = [row.label for row in rows if summaries[row.label, "sfumato"].value >= min(row.printed.values())]
+    if not rows:
+        return ""
+    return f"sfumato is below every printed column in {len(rows) - len(lost)} of {len(rows)} rows" + (
+        f"; not in: {'; '.join(lost)}." if lost else "."
     )
