@@ -286,4 +286,4 @@ def _label(name: Any, numeric: bool) -> float | str:
 
 def bucket(name: str) -> int:
     """Public hash bucket of a category name, the same on every machine."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % HASH_BUCKETS
+    return int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:8], "big") % HASH_BUCKETS

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.errors import BudgetError
+from sfumato.errors import BudgetError, InputError
 from sfumato.privacy.accounting import total_epsilon, total_rho
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Gaussian, Laplace, Selection, rho
@@ -95,3 +95,10 @@ def test_noise_multiplier_of_a_single_release_is_the_published_one():
     (line,) = plan_of(["gaussian"]).calibrate(Budget.approximate(1.0, 1e-6)).lines
     assert 1 / line.event.mu == pytest.approx(4.2247, abs=5e-5)  # Balle and Wang's analytic calibration
     assert line.rho == pytest.approx(line.event.mu**2 / 2)
+
+
+@pytest.mark.parametrize("shares", [(), (1.0, 0.0), (1.0, -0.5), (float("nan"),), (1e308, 1e308)])
+def test_a_plan_without_positive_shares_is_refused(shares):
+    plan = Plan(tuple(Line(str(i), "odd", share, "1") for i, share in enumerate(shares)))
+    with pytest.raises(InputError, match="share that is positive"):
+        plan.calibrate(Budget.zcdp(1.0))

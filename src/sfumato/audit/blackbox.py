@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sfumato.audit.coupling import couple
+from sfumato.audit.coupling import couple, run_many
 from sfumato.audit.result import AuditResult, privacy_lower
 from sfumato.audit.statistics import Statistic, learn
 from sfumato.errors import InputError
-from sfumato.privacy.noise import Noise, SeededNoise
+from sfumato.privacy.noise import Noise
 from sfumato.typing import FloatArray
 
 Data = TypeVar("Data")
@@ -72,22 +72,29 @@ def audit(
     >>> audit(noisy_sum, [0], [2000], claimed=1.0, runs=5_000).passed
     False
     """
-    delta = _check(claimed, runs, confidence)
-    a, b = outputs(mechanism, d, runs, 2 * seed), outputs(mechanism, d_prime, runs, 2 * seed + 1)
+    _check(runs, confidence)
+    a, b = run_many(mechanism, d, runs, 2 * seed), run_many(mechanism, d_prime, runs, 2 * seed + 1)
+    return judge(a, b, claimed, confidence, hint=couple(mechanism, d, d_prime, seeds=4).difference, name=name)
+
+
+def judge(
+    a: FloatArray,
+    b: FloatArray,
+    claimed: Claim,
+    confidence: float = 0.99,
+    *,
+    hint: FloatArray | None = None,
+    name: str = "mechanism",
+) -> AuditResult:
+    """The same attack on outputs that are there already: `a` on D and `b` on D', a row for each run."""
+    runs, delta = len(a), claimed[1] if isinstance(claimed, tuple) else None
     half, cut = int(LEARNT * runs) // 2, int(LEARNT * runs)
-    hint = couple(mechanism, d, d_prime, seeds=4).difference
     statistics = learn(a[:half], b[:half], hint)
     label, statistic, threshold = _best(statistics, a[half:cut], b[half:cut], delta, confidence)
     errors = _errors(statistic(a[cut:]), statistic(b[cut:]), threshold)
     lower = privacy_lower(errors, (runs - cut, runs - cut), delta, confidence)
     value = claimed[0] if isinstance(claimed, tuple) else claimed
     return AuditResult(name, value, lower, delta, confidence, label, runs)
-
-
-def outputs(mechanism: Mechanism[Data], data: Data, runs: int, seed: int) -> FloatArray:
-    """Outputs of many runs, one row each, from one stream of noise."""
-    noise = SeededNoise(seed)
-    return np.array([np.ravel(mechanism(data, noise)) for _ in range(runs)], dtype=np.float64)
 
 
 def _best(
@@ -113,9 +120,8 @@ def _errors(on_a: FloatArray, on_b: FloatArray, threshold: float) -> tuple[int, 
     return int((on_b > threshold).sum()), int((on_a <= threshold).sum())
 
 
-def _check(claimed: Claim, runs: int, confidence: float) -> float | None:
+def _check(runs: int, confidence: float) -> None:
     if runs < 100:
         raise InputError(f"runs must be at least 100, got runs={runs!r}; fewer prove nothing.")
     if not 0.5 <= confidence < 1:
         raise InputError(f"confidence must be from 0.5 to below 1, got confidence={confidence!r}.")
-    return claimed[1] if isinstance(claimed, tuple) else None

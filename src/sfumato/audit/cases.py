@@ -17,12 +17,14 @@ from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
 from sfumato.statistics.moments import Moments
+from sfumato.statistics.parts import Part
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.products import ProductRows
 from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.squares import SquareSums
 from sfumato.statistics.validation import CandidateSums
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
@@ -89,10 +91,12 @@ def queries() -> dict[str, BoundedSum]:
         "mean and second moment": Moments(grid, 1.0),
         "slice sums and second moment": SlicedMoments(narrow, bins, classes, bins.count),
         "second moments by slice": SliceSecondMoments(narrow, bins, classes, bins.count),
+        "sums of squares": SquareSums(grid, 0.5),
         "sums by slice": SliceSums(grid, bins),
         "histogram of residual sizes": ResidualHistogram(residual),
         "residual products": ResidualProduct(residual, 1.0),
         "product rows": ProductRows(grid, bins, table, first, none, 0.5),
+        "product rows of a part": Part(ProductRows(grid, bins, table, first, none, 0.5), 0, 2),
         "sign scores": signs,
         "sign scores of two columns": OnColumns(SignScores(np.zeros(2), bins, table), np.array([0, 2])),
         "distances from a quantile": QuantileScores(bins, 1, 4),
@@ -123,15 +127,62 @@ def worst_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES
     return Pair(query, relation, _rows(pool, [*base, i]), _rows(pool, [*base, j]))
 
 
-def release_of(query: BoundedSum, relation: Relation, mu: float) -> Callable[[Records, Noise], FloatArray]:
-    """One Gaussian release through the curator: ledger, sum, noise, as in a fit."""
-    plan = Plan((Line("release", "audit", 1.0, "", rho=mu**2 / 2.0),))
-    budget, door = Budget.zcdp(plan.lines[0].rho), _Door(relation)
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeated(BoundedSum):
+    """The same sum `times` over, with the bounds of one: many independent releases through the door at once.
 
-    def release(records: Records, noise: Noise) -> FloatArray:
-        return door.open(records, plan, budget, noise).answer(query, "release").value.ravel()
+    Only an audit may ask it; as a release it would cost `times` as much as it says.
+    """
 
-    return release
+    query: BoundedSum
+    times: int
+
+    @property
+    def norm(self) -> float:
+        return self.query.norm
+
+    @property
+    def diameter(self) -> float:
+        return self.query.diameter
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.times, *self.query.shape)
+
+    @property
+    def weights(self) -> FloatArray:
+        return self.query.weights
+
+    @property
+    def grid(self) -> FloatArray:
+        return self.query.grid
+
+    def of(self, records: Records) -> IntArray:
+        return np.repeat(self.query.of(records)[None], self.times, axis=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneRelease:
+    """One Gaussian release through the curator: ledger, sum, noise, as in a fit; or many of them at once."""
+
+    query: BoundedSum
+    relation: Relation
+    mu: float
+
+    def __call__(self, records: Records, noise: Noise) -> FloatArray:
+        return self.many(records, noise, 1)[0]
+
+    def many(self, records: Records, noise: Noise, runs: int) -> FloatArray:
+        """Outputs of that many runs, a row for each."""
+        plan = Plan((Line("release", "audit", 1.0, "", rho=self.mu**2 / 2.0),))
+        ledger = Ledger(Budget.zcdp(plan.lines[0].rho), self.relation, rehearsal=True)
+        curator = Curator(Memory(records), plan, ledger, noise)
+        return np.asarray(curator.answer(Repeated(self.query, runs), "release").value.reshape(runs, -1))
+
+
+def release_of(query: BoundedSum, relation: Relation, mu: float) -> OneRelease:
+    """One Gaussian release of the query, as a mechanism to attack."""
+    return OneRelease(query, relation, mu)
 
 
 def selection_of(query: BoundedSum, relation: Relation, epsilon: float) -> Callable[[Records, Noise], IntArray]:

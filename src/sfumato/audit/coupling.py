@@ -14,6 +14,15 @@ from sfumato.typing import FloatArray
 Data = TypeVar("Data")
 
 
+def run_many(mechanism: Callable[[Data, Noise], Any], data: Data, runs: int, seed: int) -> FloatArray:
+    """Outputs of many runs, one row each, from one stream of noise; at once if the mechanism can (`many`)."""
+    noise = SeededNoise(seed)
+    many = getattr(mechanism, "many", None)
+    if many is not None:
+        return np.vstack([many(data, noise, len(part)) for part in np.array_split(range(runs), runs // 1000 + 1)])
+    return np.array([np.ravel(mechanism(data, noise)) for _ in range(runs)], dtype=np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class Coupling:
     """Outputs on D minus outputs on D' under equal noise.
@@ -84,9 +93,7 @@ def gaussian_check(
     moved = np.flatnonzero(difference)
     if len(moved) == 0:
         return GaussianCheck(0.0, 0.0, 1.0)
-    noise = SeededNoise(seed)
-    rows = [np.ravel(mechanism(d, noise))[moved] for _ in range(runs)]
-    outputs = np.array(rows, dtype=np.float64)
+    outputs = run_many(mechanism, d, runs, seed)[:, moved]
     half = runs // 2  # the weights come from one half, the standard deviation from the other
     variance = outputs[:half].var(axis=0)
     if not (variance > 0).all():

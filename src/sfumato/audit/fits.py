@@ -1,124 +1,165 @@
-"""Whole fits under attack: what a fit publishes, and the sharpest statistic of all that it released."""
+"""Whole fits under attack: what an estimator shows, and the sharpest statistic of all that it released."""
 
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from sfumato.audit.cases import Memory
+from sfumato.audit.blackbox import Claim, judge
+from sfumato.audit.coupling import run_many
+from sfumato.audit.result import AuditResult
+from sfumato.audit.transcript import Transcript, log_ratio, overheard, realised
 from sfumato.bounds import Bounds
-from sfumato.estimators.pipeline import Task, run
-from sfumato.privacy.budget import Budget
-from sfumato.privacy.curator import Curator
+from sfumato.errors import PrivacyWarning
+from sfumato.estimators.parameters import budget_of
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.noise import Noise
-from sfumato.records import Records, Response
-from sfumato.release import Release
-from sfumato.sums import BoundedSum
+from sfumato.privacy.noise import Noise, SeededNoise
+from sfumato.records import Records
 from sfumato.typing import FloatArray, Relation
 
-Transcript = list[tuple[BoundedSum, Release]]
+_WIDTH = 12
+"""Numbers shown of one attribute; the rest is left out, shorter ones are filled up."""
 
 
-class Witness(Curator):
-    """A curator that also keeps every question and answer: all that the guarantee covers."""
-
-    def __init__(self, *given: object) -> None:
-        super().__init__(*given)  # type: ignore[arg-type]
-        self.transcript: Transcript = []
-
-    def answer(self, query: BoundedSum, name: str) -> Release:
-        release = super().answer(query, name)
-        self.transcript.append((query, release))
-        return release
+def _usual(estimator: Any, records: Records) -> Any:
+    return estimator.fit(records.x, records.y)
 
 
-def sir_task(n_features: int, n_records: int | None, method: str = "descent") -> Task:
-    """A fit of one direction with public bounds -1 and 1. `n_records` is None under add/remove-one."""
-    bounds, response = Bounds(-1.0, 1.0), Response()
-    return Task(n_features, n_records, response, 1, bounds, "one-shot" if method == "one-shot" else "descent")
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An estimator with its relation and budget, small enough data, and how they are handed to it.
 
-
-def published(task: Task, budget: Budget, relation: Relation) -> Callable[[Records, Noise], FloatArray]:
-    """The mechanism whose output is what a fitted estimator shows: directions, eigenvalues, centre, scale."""
-    plan = task.plan().calibrate(budget)
-
-    def fit(records: Records, noise: Noise) -> FloatArray:
-        outcome = run(task, Curator(Memory(records), plan, Ledger(budget, relation, rehearsal=True), noise))
-        direction = outcome.spectrum.directions[0]
-        sign = np.sign(direction[np.abs(direction).argmax()])
-        return np.concatenate([sign * direction, outcome.fit.eigenvalues, outcome.centre, outcome.scale])
-
-    return fit
-
-
-def witnessed(task: Task, budget: Budget, relation: Relation, records: Records, noise: Noise) -> Transcript:
-    """All questions and answers of one fit."""
-    curator = Witness(Memory(records), task.plan().calibrate(budget), Ledger(budget, relation, rehearsal=True), noise)
-    run(task, curator)
-    return curator.transcript
-
-
-def likelihood(
-    task: Task, budget: Budget, relation: Relation, d: Records, d_prime: Records
-) -> Callable[[Records, Noise], FloatArray]:
-    """The mechanism whose output is the log-likelihood ratio of D against D' given all releases of a fit.
-
-    The attacker knows both data sets, so for each question asked (it depends on earlier answers, which are public)
-    both exact answers are known, and no statistic of the releases tells D from D' better than this one (Neyman and
-    Pearson). It needs no training, and it audits the composition as a whole.
+    `responses` are what the attacker may put in the place of y.
     """
 
-    def fit(records: Records, noise: Noise) -> FloatArray:
-        transcript = witnessed(task, budget, relation, records, noise)
-        return np.array([sum(_ratio(query, release, d, d_prime) for query, release in transcript)])
+    estimator: Any
+    n_features: int = 3
+    n_records: int = 40
+    responses: tuple[float, ...] = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
+    fit: Callable[[Any, Records], Any] = _usual
 
-    return fit
+    @property
+    def relation(self) -> Relation:
+        """Neighbouring relation of the claim."""
+        relation: Relation = getattr(self.estimator, "relation", "replace")
+        return relation
+
+    def run(self, records: Records, noise: Noise) -> Any:
+        """A fitted copy, all its noise drawn from `noise`."""
+        copy = clone(self.estimator).set_params(random_state=int(noise.words(1)[0] >> np.uint64(1)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)  # seeded noise is what an audit wants
+            return self.fit(copy, records)
+
+    def listened(self, records: Records, noise: Noise) -> tuple[Any, Transcript]:
+        """The same, with all its questions and answers."""
+        with overheard() as transcript:
+            fitted = self.run(records, noise)
+        return fitted, transcript
+
+    def claim(self, transcript: Transcript) -> Claim:
+        """mu if all releases are Gaussian, else (epsilon, delta)."""
+        budget = budget_of(self.estimator.epsilon, self.estimator.delta, getattr(self.estimator, "rho", None))
+        gaussian = all(hasattr(one, "release") for one in transcript)
+        return budget.mu() if gaussian else (float(self.estimator.epsilon), float(self.estimator.delta))
 
 
-def realised(transcript: Transcript, d: Records, d_prime: Records) -> float:
-    """mu of a whole fit on this pair of data sets, along the course that its releases took."""
-    return float(np.sqrt(sum(_shift(query, release, d, d_prime) ** 2 for query, release in transcript)))
+@dataclass(frozen=True, slots=True)
+class FitAudit:
+    """Both attacks on a fit, and how far the neighbours moved its releases along a few courses, in mu."""
+
+    whole: AuditResult
+    shown: AuditResult
+    moved: tuple[float, ...]
 
 
-def worst_fit_pair(
-    task: Task, budget: Budget, relation: Relation, seed: int, n_records: int = 40, tries: int = 200
-) -> tuple[Records, Records]:
-    """Neighbours on which a fit's releases move much: the best of random extreme pairs, judged by one transcript."""
-    from sfumato.privacy.noise import SeededNoise
+def audit_fit(case: Case, runs: int = 1_000, confidence: float = 0.99, *, name: str = "fit", seed: int = 0) -> FitAudit:
+    """Fit two neighbouring data sets many times; attack all releases at once, and the fitted attributes.
 
-    rng = np.random.default_rng(seed)
-    base = _ordinary(rng, n_records, task.n_features)
-    transcript = witnessed(task, budget, relation, base, SeededNoise(seed))
-    best, found = -1.0, (base, base)
-    for _ in range(tries):
-        d, d_prime = _neighbours(rng, base, relation)
-        moved = realised(transcript, d, d_prime)
-        if moved > best:
-            best, found = moved, (d, d_prime)
+    Examples
+    --------
+    >>> from sfumato import Bounds, PrivateSIR
+    >>> case = Case(PrivateSIR(epsilon=3.0, bounds=Bounds(-1, 1), n_directions=1), n_features=2)
+    >>> found = audit_fit(case, runs=100)
+    >>> found.whole.passed, found.shown.passed
+    (True, True)
+    """
+    d, d_prime = worst_fit_pair(case, seed + 1)
+    courses = [case.listened(d, SeededNoise(s))[1] for s in range(20)]
+    claimed = case.claim(courses[0])
+
+    def observed(records: Records, noise: Noise) -> FloatArray:
+        fitted, transcript = case.listened(records, noise)
+        return np.append(log_ratio(transcript, d, d_prime), shown(fitted, case.n_features))
+
+    a, b = run_many(observed, d, runs, 2 * seed), run_many(observed, d_prime, runs, 2 * seed + 1)
+    whole = judge(a[:, :1], b[:, :1], claimed, confidence, name=f"{name}, all releases")
+    attributes = judge(a[:, 1:], b[:, 1:], claimed, confidence, name=f"{name}, what is published")
+    return FitAudit(whole, attributes, tuple(realised(course, d, d_prime) for course in courses))
+
+
+def shown(fitted: Any, n_features: int) -> FloatArray:
+    """Every number among the fitted attributes, on a scale that tames heavy tails; signs of directions fixed."""
+    public = {name: value for name, value in sorted(vars(fitted).items()) if name.endswith("_") and name[0] != "_"}
+    parts = [_numbers(name, value, n_features) for name, value in public.items()]
+    return np.arcsinh(np.nan_to_num(np.concatenate(parts)))
+
+
+def _numbers(name: str, value: Any, p: int) -> FloatArray:
+    if isinstance(value, Bounds):
+        return np.concatenate([_filled(value.lower), _filled(value.upper)])
+    if isinstance(value, Ledger) or value is None:
+        return np.empty(0)
+    if is_dataclass(value):
+        return np.concatenate([_numbers("", getattr(value, f.name), p) for f in fields(value)])
+    array = np.asarray(value)
+    if array.dtype.kind == "i" and array.ndim == 1:  # which features
+        return np.bincount(array, minlength=p)[:p].astype(np.float64)
+    if array.dtype.kind not in "fib":
+        return np.empty(0)
+    return _filled(_signed(array) if "directions" in name or "weights" in name else array)
+
+
+def _filled(values: Any) -> FloatArray:
+    found = np.zeros(_WIDTH)
+    flat = np.ravel(np.asarray(values, dtype=np.float64))[:_WIDTH]
+    found[: len(flat)] = flat
     return found
 
 
-def _ratio(query: BoundedSum, release: Release, d: Records, d_prime: Records) -> float:
-    one, other = query.of(d) * query.grid, query.of(d_prime) * query.grid
-    return float((((one - other) / release.noise_std**2) * (release.value - (one + other) / 2)).sum())
+def _signed(rows: FloatArray) -> FloatArray:
+    """Each row with its largest entry positive: a direction has no sign."""
+    largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
+    return np.asarray(rows * np.where(largest < 0, -1.0, 1.0))
 
 
-def _shift(query: BoundedSum, release: Release, d: Records, d_prime: Records) -> float:
-    return float(np.linalg.norm((query.of(d) - query.of(d_prime)) * query.grid / release.noise_std))
+def worst_fit_pair(case: Case, seed: int, tries: int = 200) -> tuple[Records, Records]:
+    """Neighbours on which a fit's releases move much: the best of random extreme pairs, judged by one transcript."""
+    rng = np.random.default_rng(seed)
+    base = _ordinary(rng, case)
+    transcript = case.listened(base, SeededNoise(seed))[1]
+    pairs = [_neighbours(rng, base, case) for _ in range(tries)]
+    return max(pairs, key=lambda pair: realised(transcript, *pair))
 
 
-def _ordinary(rng: np.random.Generator, n: int, p: int) -> Records:
-    x = rng.uniform(-0.4, 0.4, (n, p))
-    return Records(x, x[:, 0] + 0.1 * rng.standard_normal(n))
+def _ordinary(rng: np.random.Generator, case: Case) -> Records:
+    x = rng.uniform(-0.4, 0.4, (case.n_records, case.n_features))
+    y = x[:, 0] + 0.1 * rng.standard_normal(case.n_records)
+    wanted = np.array(case.responses)
+    # y between the responses an attacker may use, or one of them where only those are possible (classes)
+    return Records(x, y if wanted.min() < 0 else wanted[np.searchsorted([-0.1, 0.1], y) % len(wanted)])
 
 
-def _neighbours(rng: np.random.Generator, base: Records, relation: Relation) -> tuple[Records, Records]:
+def _neighbours(rng: np.random.Generator, base: Records, case: Case) -> tuple[Records, Records]:
     """The base with its last record replaced by two extreme ones; or with and without one."""
-    x = rng.standard_normal((2, base.x.shape[1])) * 10.0 ** rng.uniform(-2, 2, (2, 1))
+    x = rng.standard_normal((2, case.n_features)) * 10.0 ** rng.uniform(-2, 2, (2, 1))
     if rng.random() < 0.5:
         x[1] = rng.choice([-1.0, 1.0]) * x[0] * rng.choice([1.0, 0.3])
-    y = rng.choice([-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0], 2)
-    if relation == "add-remove":
+    y = rng.choice(case.responses, 2)
+    if case.relation == "add-remove":
         return Records(np.vstack([base.x, x[:1]]), np.append(base.y, y[0])), base
     swapped = [Records(np.vstack([base.x[:-1], x[i : i + 1]]), np.append(base.y[:-1], y[i])) for i in (0, 1)]
     return swapped[0], swapped[1]

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from sfumato.audit.fits import Transcript, witnessed
+from sfumato.audit.fits import Case
 from sfumato.audit.result import AuditResult
+from sfumato.audit.transcript import Answer, Transcript
 from sfumato.errors import InputError
-from sfumato.estimators.pipeline import Task
-from sfumato.privacy.budget import Budget
+from sfumato.estimators.sir import PrivateSIR
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.records import Records
 from sfumato.typing import FloatArray
@@ -91,8 +91,7 @@ class SirCanaries:
     The scores are the log-likelihood ratios of each coin alone, the others taken at their middle.
     """
 
-    task: Task
-    budget: Budget
+    estimator: PrivateSIR
     base: Records
     heads: Records
     tails: Records
@@ -102,11 +101,13 @@ class SirCanaries:
         x = np.where(coins[:, None], self.heads.x, self.tails.x)
         y = np.where(coins, self.heads.y, self.tails.y)
         records = Records(np.vstack([self.base.x, x]), np.append(self.base.y, y))
-        return self._scored(witnessed(self.task, self.budget, "replace", records, noise))
+        return self._scored(Case(self.estimator, records.x.shape[1]).listened(records, noise)[1])
 
     def _scored(self, transcript: Transcript) -> FloatArray:
         total = np.zeros(len(self.heads))
-        for query, release in transcript:
+        for answer in transcript:
+            assert isinstance(answer, Answer)
+            query, release = answer.query, answer.release
             one, other = (_each(query, side) * query.grid.ravel() for side in (self.heads, self.tails))
             middle = (query.of(self.base) * query.grid).ravel() + ((one + other) / 2).sum(axis=0)
             total += (one - other) @ ((release.value.ravel() - middle) / release.noise_std.ravel() ** 2)
@@ -118,12 +119,11 @@ def _each(query: object, records: Records) -> FloatArray:
     return np.array([query.of(row).ravel() for row in rows], dtype=np.float64)  # type: ignore[attr-defined]
 
 
-def sir_canaries(task: Task, budget: Budget, n_base: int, canaries: int, seed: int = 0) -> SirCanaries:
+def sir_canaries(estimator: PrivateSIR, p: int, n_base: int, canaries: int, seed: int = 0) -> SirCanaries:
     """Canaries in random directions, opposite under heads and tails, with responses at opposite ends."""
     rng = np.random.default_rng(seed)
-    p = task.n_features
     x = rng.uniform(-0.4, 0.4, (n_base, p))
     base = Records(x, x[:, 0] + 0.1 * rng.standard_normal(n_base))
     point = rng.standard_normal((canaries, p))
     y = rng.uniform(-0.5, 0.5, (2, canaries))
-    return SirCanaries(task, budget, base, Records(point, y[0]), Records(-point, y[1]))
+    return SirCanaries(estimator, base, Records(point, y[0]), Records(-point, y[1]))

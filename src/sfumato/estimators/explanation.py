@@ -11,6 +11,7 @@ from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.planner.compare import Comparison, compare
 from sfumato.planner.forecast import Forecast, forecast, label_forecast, method_of, records_needed
 from sfumato.planner.population import Population
+from sfumato.planner.recommend import WIDEST, recommend
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
@@ -18,8 +19,6 @@ from sfumato.typing import Relation
 
 SIGNALS = (0.9, 0.5, 0.2)
 TARGET = 0.1
-WIDEST = 100
-"""Most features for which `explain` prints a forecast: the time grows with their square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +105,11 @@ class Explanation:
 
     @property
     def recommended(self) -> str:
-        """The method with the least expected loss at this size and budget: from public numbers alone."""
-        return self.compare([float(self.n_samples)]).best()
+        """The method with the least expected loss at this size and budget: from public numbers alone.
+
+        It is what ``method="auto"`` uses where the number of records is public.
+        """
+        return recommend(tuple(self.alternatives().items()), self.n_samples, self.n_features, 1, self.relation)
 
     def expectations(self) -> list[tuple[str, str, str, str]]:
         """Assumed signal, expected loss, loss without privacy, random directions; as text."""

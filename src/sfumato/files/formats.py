@@ -48,7 +48,10 @@ class ArrowTable(Table):
 
     @cached_property
     def schema(self) -> Any:
-        return self._open().schema
+        with readable(self.path, "Arrow"):
+            found = self._open().schema
+            list(found.names)  # not decoded before they are asked for
+        return found
 
     def parts(self) -> int:
         return int(self._open().num_record_batches)

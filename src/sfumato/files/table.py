@@ -82,6 +82,10 @@ def readable(path: Path, form: str, names: Sequence[str] = ()) -> Iterator[None]
         else:
             reason = f"{path} is not a readable {form} file; check that it is whole and in UTF-8."
         raise InputError(f"data: {reason}") from None
+    except UnicodeDecodeError:  # its text would quote the bytes
+        raise InputError(f"data: {path} has names that are not UTF-8; save it as UTF-8.") from None
+    except MemoryError:  # a damaged file may claim to hold more than there is
+        raise InputError(f"data: {path} does not fit in memory, or is damaged; split it or write it again.") from None
     except OSError as error:
         raise InputError(f"data: {path} cannot be read ({error.strerror or f'not a {form} file'}).") from None
 

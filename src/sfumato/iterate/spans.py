@@ -46,6 +46,7 @@ def _span(curator: Curator, column: int, j: int) -> tuple[float, float]:
     for time in _ROUNDS:
         centre = _median(curator, column, edges, f"{time} median {j}", None)
         sd = _SD * _median(curator, column, distances, f"{time} spread {j}", centre)
+        sd = max(sd, abs(centre) * 2.0**-30)  # floats around a huge centre must still tell both ends apart
         edges = np.linspace(centre - WIDTH * sd, centre + WIDTH * sd, FINE)
         distances = np.asarray(sd * np.arange(1.0, FINE + 1.0) / (FINE / 2.0))
     return centre, sd

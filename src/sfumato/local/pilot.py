@@ -39,13 +39,13 @@ def find_edges(y: FloatArray, n_slices: int, epsilon: float, noise: Noise) -> li
         level = (np.arange(len(batch)) + 0.5) / len(batch)
         thresholds = np.interp(level, (1 - _RAMP) * below + _RAMP * _ramp(knots), knots)
         asked = np.concatenate([asked, thresholds])
-        unbiased = np.concatenate([unbiased, _answers(batch, thresholds, epsilon, noise)])
+        unbiased = np.concatenate([unbiased, answers_below(batch, thresholds, epsilon, noise)])
         knots, below = _distribution(asked, unbiased, epsilon)
     level = np.arange(1, n_slices) / n_slices
     return _increasing(np.interp(level, 0.999 * below + 0.001 * _ramp(knots), knots))
 
 
-def _answers(y: FloatArray, thresholds: FloatArray, epsilon: float, noise: Noise) -> FloatArray:
+def answers_below(y: FloatArray, thresholds: FloatArray, epsilon: float, noise: Noise) -> FloatArray:
     """Randomised answers, scaled so that their mean is the share of people below."""
     reported = randomised_response(noise, (y < thresholds).astype(np.int64), 2, epsilon)
     lie = 1.0 - SliceRandomiser(epsilon, [0.0]).kept

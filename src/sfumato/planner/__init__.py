@@ -7,5 +7,6 @@ the directions is worked out step by step for a population (`population`), with 
 from sfumato.planner.compare import Comparison, compare
 from sfumato.planner.forecast import Forecast, forecast, records_needed
 from sfumato.planner.population import Population
+from sfumato.planner.recommend import recommend
 
-__all__ = ["Comparison", "Forecast", "Population", "compare", "forecast", "records_needed"]
+__all__ = ["Comparison", "Forecast", "Population", "compare", "forecast", "recommend", "records_needed"]

@@ -7,67 +7,22 @@ records (a normal matrix whose covariance is that of the clipped residual over n
 and the privacy noise, whose standard deviation is asked of the very query that will be released.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.iterate.descent import Schedule, State, compress, init
-from sfumato.iterate.ranks import BINS, Ranks
+from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.shape import RADIUS_LEVEL
-from sfumato.planner.population import Population
-from sfumato.privacy.events import Gaussian
-from sfumato.privacy.mechanisms import gaussian_std
-from sfumato.privacy.plan import Plan
+from sfumato.planner.draws import Draw
+from sfumato.planner.response import seen_ranks
 from sfumato.solve.counts import quantile
-from sfumato.solve.spectral import directions_in_x
 from sfumato.solve.subspace import subspace_distance
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import Bins, NormHistogram
+from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.whitening import Whitening
-from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray, Relation
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Draw:
-    """One draw of everything random: a population with the rest of w, and the sampling error of n records."""
-
-    population: Population
-    plan: Plan
-    relation: Relation
-    n: float
-    w: FloatArray
-    sampling: FloatArray
-    rng: np.random.Generator
-
-    def std(self, query: BoundedSum, name: str) -> FloatArray:
-        """Noise of the plan's line, per record, as the door will add it."""
-        event = self.plan.line(name).event
-        assert isinstance(event, Gaussian)
-        return np.asarray(gaussian_std(query, self.relation, event) * query.grid / self.n)
-
-    def noise(self, query: BoundedSum, name: str) -> FloatArray:
-        """A draw of it."""
-        return np.asarray(self.std(query, name) * self.rng.standard_normal(query.shape))
-
-    def sampled(self, values: FloatArray) -> FloatArray:
-        """Sampling error across the index of the mean of w times `values` (m, q) over n records."""
-        return np.asarray(self.sampling.T @ values / np.sqrt(len(values) * self.n))
-
-    def distance(self, whitening: Whitening, coefficients: FloatArray) -> float:
-        """Distance between the directions of the coefficients and the true ones."""
-        spectrum = directions_in_x(coefficients, 0.0, whitening.matrix, self.population.n_directions)
-        return subspace_distance(spectrum.directions, self.population.directions)
-
-
-def draw(population: Population, plan: Plan, relation: Relation, n: float, rng: np.random.Generator) -> Draw:
-    """A fresh draw."""
-    rest = population.n_features - population.n_directions
-    normal = rng.standard_normal((2, len(population.index), rest))
-    return Draw(population, plan, relation, n, np.column_stack([population.index, normal[0]]), normal[1], rng)
+from sfumato.typing import FloatArray, IntArray
 
 
 def shape(d: Draw, cap: float) -> Whitening:
@@ -96,27 +51,26 @@ def _level(values: FloatArray, edges: FloatArray, level: float) -> float:
 def descent_loss(d: Draw, schedule: Schedule) -> float:
     """Distance after the steps of the descent."""
     whitening = shape(d, 3.0)
-    ranks = Ranks(Bins(np.arange(1, BINS) / BINS), np.full(BINS, 1.0 / BINS), d.n)
+    ranks, place = seen_ranks(d)
     to_z, k = whitening.matrix @ d.population.mixing, d.population.n_directions
     z = d.w @ to_z.T
     state = init(whitening, ranks, k, schedule)
     for t in range(1, len(schedule.shares) + 1):
-        state = compress(_step(d, whitening, ranks, (to_z, z), state, t, schedule), k, schedule)
+        state = compress(_step(d, whitening, (ranks, place), (to_z, z), state, t, schedule), k, schedule)
     return d.distance(whitening, state.coefficients[:-1])
 
 
 def _step(
     d: Draw,
     whitening: Whitening,
-    ranks: Ranks,
+    response: tuple[Ranks, IntArray],
     whitened: tuple[FloatArray, FloatArray],
     state: State,
     t: int,
     schedule: Schedule,
 ) -> State:
-    """One step; `whitened` is the map from w to z, and z itself."""
-    to_z, z = whitened
-    place = np.searchsorted(ranks.bins.edges, d.population.ranks, side="right")
+    """One step; `whitened` is the map from w to z, and z itself; `response` the ranks, and the bin of each point."""
+    (to_z, z), (ranks, place) = whitened, response
     e = state.table[place] - z @ state.coefficients[:-1] - state.coefficients[-1]
     size, length = np.sqrt((z**2).sum(axis=1) + 1.0), np.linalg.norm(e, axis=1)
     residual = Residual(whitening, ranks.bins, state.table, state.coefficients, state.scale)

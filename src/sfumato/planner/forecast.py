@@ -1,21 +1,24 @@
 """Forecasts: the loss to expect of a plan, and how many records a wanted loss needs."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import InputError
 from sfumato.iterate.descent import Schedule
 from sfumato.local.slices import best_number_of_slices, kept_signal
-from sfumato.planner.evolution import Draw, descent_loss, draw, plain_loss
+from sfumato.planner.draws import Draw, draw
+from sfumato.planner.evolution import descent_loss, plain_loss
 from sfumato.planner.oneshot import one_shot_loss
 from sfumato.planner.population import Population
 from sfumato.privacy.plan import Plan
-from sfumato.typing import FloatArray, Relation
+from sfumato.typing import Relation
 
 Method = Literal["descent", "one-shot"]
 DRAWS = 6
@@ -77,18 +80,43 @@ def forecast(
     >>> bool(0.01 < seen.plain < seen.loss < 0.1)
     True
     """
+    solve = _solver(plan, schedule)
+    losses = np.empty((draws, 2))
+    with _one_thread():
+        for i, d in enumerate(_drawn(plan, n, population, relation, draws, seed)):
+            losses[i] = solve(d), plain_loss(d)
+    loss, plain = losses.mean(axis=0)
+    return Forecast(float(loss), float(plain), useless(population.n_features, population.n_directions))
+
+
+def private_loss(plan: Plan, n: float, population: Population, relation: Relation, draws: int, seed: int = 0) -> float:
+    """The loss of `forecast` alone, where what it is compared with is not wanted: quicker."""
+    solve = _solver(plan, None)
+    with _one_thread():
+        return float(np.mean([solve(d) for d in _drawn(plan, n, population, relation, draws, seed)]))
+
+
+def _solver(plan: Plan, schedule: Schedule | None) -> Callable[[Draw], float]:
     method = method_of(plan)
     if method is None:
         raise InputError("plan: there is no forecast for this method; it exists for 'descent' and 'one-shot'.")
     used = Schedule() if schedule is None else schedule
-    solve: Callable[[Draw], float] = one_shot_loss if method == "one-shot" else lambda d: descent_loss(d, used)
-    losses = np.empty((draws, 2))
-    with threadpool_limits(limits=1, user_api="blas"):
-        for i, rng in enumerate(np.random.default_rng(seed).spawn(draws)):
-            d = draw(population, plan, relation, float(n), rng)
-            losses[i] = solve(d), plain_loss(d)
-    loss, plain = losses.mean(axis=0)
-    return Forecast(float(loss), float(plain), useless(population.n_features, population.n_directions))
+    return one_shot_loss if method == "one-shot" else lambda d: descent_loss(d, used)
+
+
+def _drawn(plan: Plan, n: float, population: Population, relation: Relation, draws: int, seed: int) -> Iterator[Draw]:
+    return (draw(population, plan, relation, float(n), rng) for rng in np.random.default_rng(seed).spawn(draws))
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Small matrices: a second thread of BLAS only costs."""
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks for libraries: 5 ms
 
 
 def useless(p: int, k: int) -> float:
@@ -138,8 +166,3 @@ def label_forecast(n: float, p: int, epsilon: float, signal: float = 0.5, k: int
     eigenvalue = kept_signal(epsilon, best_number_of_slices(epsilon, k + 1)) * signal
     first_order = math.sqrt(2.0 * k * max(p - k, 0) * (1.0 - eigenvalue) / (n * eigenvalue))
     return min(first_order, useless(p, k)) if p > k else 0.0
-
-
-def curve(plan: Plan, ns: FloatArray, population: Population, relation: Relation = "replace") -> list[Forecast]:
-    """Forecasts along n, for a plot."""
-    return [forecast(plan, float(n), population, relation=relation, draws=3) for n in ns]

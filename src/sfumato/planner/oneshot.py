@@ -3,10 +3,12 @@
 import numpy as np
 
 from sfumato.iterate.oneshot import SLICES
-from sfumato.planner.evolution import Draw, shape
+from sfumato.iterate.picture import groups
+from sfumato.planner.draws import Draw
+from sfumato.planner.evolution import shape
 from sfumato.planner.population import clipped_second_moment
+from sfumato.planner.response import seen_ranks
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
-from sfumato.statistics.histograms import Bins
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.typing import FloatArray
 
@@ -18,25 +20,28 @@ def one_shot_loss(d: Draw) -> float:
     to_z = whitening.matrix @ d.population.mixing
     length = np.linalg.norm(d.w @ to_z.T, axis=1)
     clip = np.minimum(1.0, whitening.cap / length)
-    place = np.minimum((d.population.ranks * SLICES).astype(int), SLICES - 1)
-    query = SlicedMoments(whitening, Bins(np.arange(1, SLICES) / SLICES), np.arange(SLICES), SLICES)
+    ranks, place = seen_ranks(d)
+    slice_of, edges = groups(ranks, max(SLICES, d.population.n_directions + 1))
+    h = len(edges) - 1
+    query = SlicedMoments(whitening, ranks.bins, slice_of, h)
     noise = d.noise(query, "slices")
-    floor = noise_edge(float(d.std(query, "slices")[SLICES * p]), p)
-    sums = to_z @ _slice_sums(d, clip, place) + noise[: SLICES * p].reshape(SLICES, p).T
+    floor = noise_edge(float(d.std(query, "slices")[h * p]), p)
+    sums = to_z @ _slice_sums(d, clip, np.eye(h)[slice_of[place]]) + noise[: h * p].reshape(h, p).T
     second = to_z @ clipped_second_moment(d.w, clip, d.population.n_directions) @ to_z.T + upper_to_full(
-        noise[SLICES * p :], p
+        noise[h * p :], p
     )
     mean = sums.sum(axis=1)
     root = inverse_root(second - np.outer(mean, mean), floor)
-    scaled = root @ (sums - mean[:, None] / SLICES) * np.sqrt(SLICES)
-    u, s, _ = np.linalg.svd(scaled, full_matrices=False)
+    share = np.maximum(np.bincount(slice_of, ranks.probabilities, minlength=h), 0.5 / h)
+    scaled = root @ ((sums - np.outer(mean, share)) / np.sqrt(share))
+    missing = max(0, d.population.n_directions - h)
+    u, s, _ = np.linalg.svd(np.pad(scaled, ((0, 0), (0, missing))), full_matrices=False)
     return d.distance(whitening, root @ (u * s))
 
 
-def _slice_sums(d: Draw, clip: FloatArray, place: FloatArray) -> FloatArray:
+def _slice_sums(d: Draw, clip: FloatArray, indicator: FloatArray) -> FloatArray:
     """Mean of clipped w by slice. Across the index only what the index leaves of the indicator is sampling error:
     the rest moves the second moment alike, and the solution divides one by the other."""
-    indicator = np.eye(SLICES)[place]
     index = d.population.index * clip[:, None]
     along = index.T @ indicator / len(index)
     fitted = index @ np.linalg.lstsq(index, indicator - indicator.mean(axis=0), rcond=None)[0]

@@ -51,7 +51,9 @@ class Population:
         return len(self.directions)
 
     @classmethod
-    def typical(cls, n_features: int, n_directions: int = 1, signal: float = 0.5, seed: int = 0) -> "Population":
+    def typical(
+        cls, n_features: int, n_directions: int = 1, signal: float = 0.5, seed: int = 0, points: int = POINTS
+    ) -> "Population":
         """Independent features and a response of which the directions explain the part `signal` (R squared).
 
         One direction: a response that grows with the index. More: the angle of the first two coordinates, which
@@ -61,7 +63,7 @@ class Population:
             raise InputError(f"signal must be above 0 and at most 1, got {signal!r}; 0.5 is typical.")
         k = min(n_directions, 2, n_features)
         rng = np.random.default_rng(seed)
-        index, noise = rng.standard_normal((POINTS, k)), rng.standard_normal((POINTS, k))
+        index, noise = rng.standard_normal((points, k)), rng.standard_normal((points, k))
         noisy = np.sqrt(signal) * index + np.sqrt(1.0 - signal) * noise
         y = noisy[:, 0] if k == 1 else np.arctan2(noisy[:, 1], noisy[:, 0])
         return cls(index, _ranks(y), np.eye(n_features) / _BOX, np.eye(k, n_features))

@@ -7,7 +7,7 @@ from typing import Literal, Self, assert_never
 
 from scipy.optimize import brentq
 
-from sfumato.errors import BudgetError
+from sfumato.errors import BudgetError, InputError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, Gaussian, Laplace, Selection
 
@@ -16,6 +16,8 @@ _ROUNDING = 1.0 - 1e-9
 _LEAST_RHO = 2.0**-27
 """A plan whose largest part is below this (noise of 8,000 times the sensitivity) would leave the range of the exact
 sampler in the middle of the run; it is refused before anything is spent."""
+_LARGEST_LOG_RHO = 600.0
+"""Beyond any use, and below what overflows when it is squared: a budget of 1e300 is given no more than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,9 @@ class Plan:
         depend on earlier releases (Dong, Roth and Su 2022, Corollary 2). A mixture is scaled until the accountant's
         total meets the budget, which takes some evaluations of it and is remembered.
         """
+        shares = [line.share for line in self.lines]
+        if not shares or not all(share > 0 for share in shares) or not sum(shares) < math.inf:
+            raise InputError("plan: it needs at least one line, and every line a share that is positive and finite.")
         calibrated = self.scaled(_largest_rho(self, budget))
         if max(line.rho for line in calibrated.lines) < _LEAST_RHO:
             raise BudgetError(f"the budget {budget.describe()} is too small for any release to be of use; raise it.")
@@ -115,8 +120,10 @@ def _largest_rho(plan: Plan, budget: Budget) -> float:
     def excess(log_rho: float) -> float:
         return math.log(max(budget.used(plan.scaled(math.exp(log_rho)).events), 1e-300))
 
-    high = 2.0 * math.log(budget.mu())
+    high = min(2.0 * math.log(budget.mu()), _LARGEST_LOG_RHO)
     while excess(high) <= 0.0:
+        if high >= _LARGEST_LOG_RHO:
+            return math.exp(high)
         high += 1.0
     low = high - 1.0
     while excess(low) > 0.0:

@@ -27,6 +27,8 @@ from sfumato.typing import FloatArray
 
 _FEWEST, _MOST, _IN_ALL = 4, 24, 160
 """Grid points per selection epsilon, fewer if there are many selections: ten leave a part in 1,000."""
+_CELLS = 300_000
+"""Cells of a table that one selection takes: beyond it (picks of very unequal epsilons) seconds would go by."""
 _ROUNDING = 1e-14  # of the sums of some hundred terms below one
 
 
@@ -42,8 +44,9 @@ def selection_epsilon(mu: float, picks: Sequence[tuple[float, int]], delta: floa
     step = min(epsilon for epsilon, _ in used) / min(max(_IN_ALL // sum(count for _, count in used), _FEWEST), _MOST)
     cells = tuple((math.ceil(epsilon / step * (1.0 - 1e-12)), count) for epsilon, count in used)
     reach = sum(width * count for width, count in cells)
-    if reach > 5_000 or step * reach > 100.0:
-        return most
+    widest = max(width for width, _ in cells)
+    if reach > 5_000 or reach * widest > _CELLS or step * reach > 100.0:
+        return most  # also sound, only less sharp
     places, weights = _hinges(step, cells)
     low, high = 0.0, most
     if _delta(mu, places, weights, high) > delta:

@@ -60,14 +60,11 @@ def fantope(matrix: FloatArray, k: int) -> FloatArray:
     array([1., 0., 0.])
     """
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
-    low, high = 0.0, max(float(values[-1]), 0.0)
-    if np.clip(values, 0.0, 1.0).sum() > k:
-        for _ in range(100):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if np.clip(values - middle, 0.0, 1.0).sum() > k else (low, middle)
-    else:
-        high = 0.0
-    return np.asarray((vectors * np.clip(values - high, 0.0, 1.0)) @ vectors.T)
+    # What is left of their sum after a shift is linear between these shifts.
+    shifts = np.unique(np.maximum(np.concatenate([[0.0], values, values - 1.0]), 0.0))
+    left = np.clip(values - shifts[:, None], 0.0, 1.0).sum(axis=1)
+    shift = float(np.interp(-k, -left, shifts))
+    return np.asarray((vectors * np.clip(values - shift, 0.0, 1.0)) @ vectors.T)
 
 
 def _root(matrix: FloatArray) -> FloatArray:

@@ -1,0 +1,253 @@
+"""Hostile input by entry point: each function makes one case from a generator and hands it in."""
+
+import contextlib
+import io
+import json
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+
+import sfumato
+from sfumato import Bounds, Budget, Ledger, PrivateSIR, SfumatoError
+from sfumato.files import open_source
+from sfumato.model import load_model, save_model
+from sfumato.privacy.ledger import Entry
+from sfumato.privacy.ledger_admin import repair, show
+from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.plan import Line, Plan
+
+ODD = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e-310, 1e308, -1.7e308, 2.0**53, 1e-12, np.pi, np.nan, np.inf, -np.inf]
+WORDS = ["", "a", "NaN", "inf", "1e999", "\x00", "é" * 40, "=1+1", '"', ",", "\ud800", "1_000", "١٢"]
+THINGS = [None, True, -1, 0, 1, 2, 7.5, 1e308, 10**30, np.nan, np.inf, -1e-320, "auto", "x", "", b"b", [], {}, (1, 2)]
+CAP = Budget.zcdp(1e9)
+ONE = Plan((Line("a", "a", 1.0, ""), Line("b", "b", 1.0, ""))).calibrate(Budget.zcdp(0.1))
+PRIVATE = ("PrivateSIR", "PrivateSparseSIR", "PrivateSAVE", "PrivateDR", "PrivatePCA", "PrivateSparsePCA", "PrivateLDA")
+LOCAL = ("LabelPrivateSIR", "LabelPrivateIHT", "LocalSIR")
+COMMANDS = ("fit", "explain", "bounds", "transform", "report", "ledger", "local", "datasets", "audit", "reproduce")
+
+
+def pick(rng, options):
+    return options[int(rng.integers(len(options)))]
+
+
+def odd_numbers(rng, shape, dirty):
+    pool = np.array(ODD if dirty else ODD[:11])
+    values = rng.standard_normal(shape) * 10.0 ** rng.integers(-300, 300)
+    return np.where(rng.random(shape) < 0.3, rng.choice(pool, shape), values)
+
+
+def odd_table(rng):
+    n, p = int(rng.choice([0, 1, 2, 3, 17, 100])), int(rng.choice([0, 1, 2, 5, 40]))
+    kind = rng.integers(9)
+    with np.errstate(all="ignore"):
+        x = odd_numbers(rng, (n, p), dirty=kind == 0)
+        if kind == 1:
+            return x.astype(rng.choice(["f4", "f2", "i1", "u8", "?", "c16", "g"]))
+        if kind == 2:
+            return np.where(rng.random((n, p)) < 0.1, rng.choice(WORDS), x.astype(object))
+        if kind == 3:
+            return [*x.tolist(), [1.0] * int(rng.integers(4))]
+        if kind == 4:
+            return np.repeat(x[:, :1], p, axis=1)  # duplicate columns, p > n
+        if kind == 5:
+            return [x.ravel(), None, {}, "text", 7, [], [[]], [[[1]]]][int(rng.integers(8))]
+    return x
+
+
+def odd_response(rng, x):
+    n = len(x) if hasattr(x, "__len__") else 3
+    kind = rng.integers(9)
+    if kind == 0:
+        return np.zeros(n)
+    if kind == 1:
+        return rng.choice(np.array(WORDS, dtype=object), n)
+    if kind == 2:
+        return np.arange(n).astype(str)
+    if kind == 3:
+        return odd_numbers(rng, max(n - 1, 0), dirty=True)
+    if kind == 4:
+        return rng.choice(np.array([None, True, 3, 2.5, "a", b"b", 10**400], dtype=object), n)
+    if kind == 5:
+        return odd_numbers(rng, (n, 2), dirty=False)
+    return odd_numbers(rng, n, dirty=kind == 6)
+
+
+def arrays(rng, folder):
+    """X and y of any shape, type and value into the `fit` of any private estimator; refused ones must cost nothing."""
+    x = odd_table(rng)
+    y = odd_response(rng, x)
+    name = pick(rng, (*PRIVATE, "PrivateCCA", "PrivateSIR", "PrivateSIR"))
+    ledger = Ledger(Budget.approximate(100, 1e-6), "replace", rehearsal=True)
+    bounds = {} if rng.random() < 0.5 else {"bounds": Bounds(-1, 1)}
+    estimator = getattr(sfumato, name)(**bounds, ledger=ledger, random_state=1)
+    try:
+        fitted = estimator.fit(x, y)
+    except SfumatoError:
+        assert len(ledger) == 0, "refused after a release"
+        raise
+    assert np.isfinite(fitted.directions_).all(), "a direction is not finite"
+
+
+def parameters(rng, folder):
+    """Any estimator with one to three parameters that are anything at all, fitted to a good table."""
+    kind = getattr(sfumato, pick(rng, (*PRIVATE, *LOCAL)))
+    names = [name for name in kind().get_params() if name not in ("ledger", "random_state")]
+    changed = {pick(rng, names): pick(rng, THINGS) for _ in range(int(rng.integers(1, 4)))}
+    x = np.random.default_rng(0).uniform(-1, 1, (30, 3))
+    kind(**{"random_state": 1} | changed).fit(x, x[:, 0])
+
+
+def plans(rng, folder):
+    """Budgets and plans of any numbers: calibrated, totalled, explained."""
+    numbers = [*THINGS[1:12], *ODD, *[1e-6, 0.01, 0.5, 3.0] * 12]
+    budget = Budget.zcdp(pick(rng, numbers)) if rng.random() < 0.3 else Budget(pick(rng, numbers), pick(rng, numbers))
+    kinds = ("gaussian", "selection")  # what estimators plan
+    lines = [
+        Line(str(i), "odd", pick(rng, numbers), "1 / 1", pick(rng, kinds), int(rng.integers(1, 5)))
+        for i in range(int(rng.integers(0, 5)))
+    ]
+    plan = Plan(tuple(lines)).calibrate(budget)
+    ledger = Ledger(budget, "replace")
+    ledger.reserve(plan)
+    estimator = PrivateSIR(pick(rng, numbers), pick(rng, numbers), rho=pick(rng, [None, *numbers]))
+    str(estimator.explain(pick(rng, [0, 1, 10, 1000, 10**12]), pick(rng, [0, 1, 3, 10**6])))
+
+
+def mutated(rng, raw):
+    """Bytes changed, cut, repeated or inserted."""
+    data = bytearray(raw)
+    for _ in range(int(rng.integers(1, 6))):
+        at = int(rng.integers(0, len(data) + 1))
+        match int(rng.integers(5)):
+            case 0 if data:
+                data[min(at, len(data) - 1)] = int(rng.integers(256))
+            case 1:
+                del data[at : at + int(rng.integers(1, 200))]
+            case 2:
+                data[at:at] = rng.bytes(int(rng.integers(1, 20)))
+            case 3:
+                data[at:at] = data[: int(rng.integers(1, 300))]
+            case 4:
+                data[at:at] = rng.choice(["NaN", "1e999", "{", "}", "[", '"', "\n", "-", "null", "9" * 400]).encode()
+    return bytes(data)
+
+
+def replaced(rng, data):
+    """JSON data with one value replaced by another kind of value."""
+    place = data
+    for _ in range(int(rng.integers(1, 7))):
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        if not keys:
+            break
+        key = pick(rng, keys)
+        if not isinstance(place[key], (dict, list)) or rng.random() < 0.3:
+            place[key] = pick(
+                rng, [None, True, -1, 1e308, "x", [], {}, [[1.0]], 10**30, ["a"], {"__class__": "os.system"}, 0, 3]
+            )
+            break
+        place = place[key]
+    return data
+
+
+def seeds(folder):
+    """One good file of each kind."""
+    rng = np.random.default_rng(0)
+    columns = {name: rng.standard_normal(30) for name in "abc"} | {"y": rng.standard_normal(30)}
+    table = pa.table(columns | {"t": ["x", "y", "z"] * 10})
+    pq.write_table(table, folder / "seed.parquet")
+    feather.write_feather(table, folder / "seed.feather")
+    lines = [",".join(table.column_names)] + [",".join(map(str, row.values())) for row in table.to_pylist()]
+    (folder / "seed.csv").write_text("\n".join(lines))
+    ledger = FileLedger(folder / "seed.jsonl", CAP)
+    ledger.reserve(ONE)
+    for event in ONE.events:
+        ledger.record(Entry("p", "q", event, 1.0, 2.0, 0.5, "replace"))
+    x = rng.uniform(-1, 1, (50, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sir = PrivateSIR(bounds=Bounds(-1, 1), picture=True, random_state=0).fit(x, x[:, 0])
+    save_model(sir, folder / "seed.json")
+
+
+def spoiled(rng, folder, suffix):
+    path = folder / f"case{suffix}"
+    path.write_bytes(mutated(rng, (folder / f"seed{suffix}").read_bytes()))
+    return path
+
+
+def tables(suffix):
+    def case(rng, folder):
+        source = open_source([spoiled(rng, folder, suffix)], "y", None if rng.random() < 0.5 else ["a", "b"])
+        source.check()
+        for part in source.parts():
+            for records in source.read(part):
+                assert records.is_finite(), "not finite after the check"
+
+    case.__doc__ = f"A spoiled {suffix} file, opened, checked and read."
+    return case
+
+
+def ledgers(rng, folder):
+    """A spoiled ledger: shown, reserved from, repaired; it never counts less than its sound beginning."""
+    path = spoiled(rng, folder, ".jsonl")
+    ledger = FileLedger(path)
+    show(ledger, entries=True)
+    before = ledger.rho
+    try:
+        ledger.reserve(ONE)
+    except SfumatoError:
+        repair(path, "fuzz", lost=Budget.zcdp(0.01))
+        FileLedger(path).reserve(ONE)
+    assert FileLedger(path).rho >= min(before, 1e9) * (1 - 1e-9) or before == np.inf, "counts less than before"
+    FileLedger(path).verify()
+
+
+def models(rng, folder):
+    """A spoiled model file, loaded and used."""
+    load_model(spoiled(rng, folder, ".json")).transform(np.zeros((1, 3)))
+
+
+def structures(rng, folder):
+    """A model file with one value replaced by another kind of value."""
+    data = replaced(rng, json.loads((folder / "seed.json").read_text()))
+    (folder / "case.json").write_text(json.dumps(data))
+    load_model(folder / "case.json").transform(np.zeros((1, 3)))
+
+
+def commands(rng, folder):
+    """A command line of odd words, files and options: an exit code of the list, no traceback, one line of error."""
+    from sfumato.cli.app import app
+
+    files = [str(folder / f"seed.{kind}") for kind in ("csv", "parquet", "jsonl", "json")]
+    options = ["--response", "-y", "--epsilon", "--delta", "--out", "--features", "--bounds", "--n", "--p", "--help"]
+    words = [*files, *options, *WORDS[1:5], "y", "a,b", "1", "-1", "nan", "show", "create", "randomize", "fit", "list"]
+    line = [pick(rng, COMMANDS), *(pick(rng, words) for _ in range(int(rng.integers(0, 6))))]
+    if line[0] in ("audit", "reproduce"):
+        line = [line[0], "--bad" if rng.random() < 0.5 else pick(rng, words), "--nothing"]  # never the long real thing
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder / "work"), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            app(line)
+        except SystemExit as end:
+            code = end.code or 0
+    assert code in (0, 2, 3), f"exit code {code}: {err.getvalue()[:80]}"
+    assert "Traceback" not in err.getvalue() and "please report" not in err.getvalue(), err.getvalue()[:80]
+    if code:
+        raise SfumatoError(" ".join(err.getvalue().split()))
+
+
+ENTRIES = {
+    "arrays": arrays,
+    "parameters": parameters,
+    "plans": plans,
+    "csv": tables(".csv"),
+    "parquet": tables(".parquet"),
+    "feather": tables(".feather"),
+    "ledgers": ledgers,
+    "model bytes": models,
+    "model structure": structures,
+    "commands": commands,
+}

@@ -1,0 +1,113 @@
+"""Answers from devices, and fits without a trusted curator, ready to be attacked.
+
+Here the neighbours are two values of *one person*: there is no add-or-remove, as taking part is not hidden.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.audit.blackbox import Claim
+from sfumato.audit.fits import Case, shown
+from sfumato.bounds import Bounds
+from sfumato.estimators.label import LabelPrivateSIR
+from sfumato.estimators.local_sir import LocalSIR
+from sfumato.estimators.regression import LabelPrivateIHT
+from sfumato.estimators.sir import PrivateSIR
+from sfumato.federated import simulate
+from sfumato.local.answers import Randomiser
+from sfumato.local.numbers import NumberRandomiser
+from sfumato.local.pilot import answers_below
+from sfumato.local.records import RecordRandomiser
+from sfumato.local.slices import SliceRandomiser
+from sfumato.privacy.accounting import gdp_mu
+from sfumato.privacy.noise import Noise
+from sfumato.records import Records
+from sfumato.typing import FloatArray
+
+BOX = Bounds(-1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    """A mechanism, the two values of one person that tell most, and the claim."""
+
+    mechanism: Callable[[Any, Noise], Any]
+    d: Any
+    d_prime: Any
+    claimed: Claim
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the claim is one of mu."""
+        return not isinstance(self.claimed, tuple)
+
+
+def devices(epsilon: float, delta: float) -> dict[str, Attacked]:
+    """Every kind of answer that a device gives."""
+    mu, pure = gdp_mu(epsilon, delta), (epsilon, 0.0)
+    slices = {f"{len(edges) + 1} slices": SliceRandomiser(epsilon, edges) for edges in ([0.0], [-1.0, 0.0, 1.0, 2.0])}
+    classes = SliceRandomiser(epsilon, classes=["a", "b", "c"])
+    numbers = {kind: NumberRandomiser(-1.0, 1.0, epsilon, 0.0, kind) for kind in ("two-point", "laplace")}
+    gaussian = NumberRandomiser(-1.0, 1.0, epsilon, delta, "gaussian")
+    found = {name: Attacked(_answer(form), -1e9, 1e9, pure) for name, form in (slices | numbers).items()}
+    found["3 classes and others"] = Attacked(_answer(classes), "a", "none of these", pure)
+    found["gaussian"] = Attacked(_answer(gaussian), -1e9, 1e9, mu)
+    found["whole record"] = _whole_record(epsilon, delta, mu)
+    found["pilot: is y below t?"] = Attacked(_below(epsilon), -1e9, 1e9, pure)
+    return found
+
+
+def _answer(form: Randomiser) -> Callable[[Any, Noise], Any]:
+    return lambda y, noise: form.randomize([y], noise).values
+
+
+def _below(epsilon: float) -> Callable[[Any, Noise], Any]:
+    return lambda y, noise: answers_below(np.array([y]), np.zeros(1), epsilon, noise)
+
+
+def _whole_record(epsilon: float, delta: float, mu: float) -> Attacked:
+    """Two records as far apart as the bound allows: of one slice with `sqrt(4.5)` between them, found by angle."""
+    device = RecordRandomiser(2, BOX, (0.0,), epsilon, delta, radius=1.0)
+
+    def answer(record: FloatArray, noise: Noise) -> FloatArray:
+        return device.randomize(record[None, :2], record[2:], noise)[0]
+
+    # unit vectors at the angle whose cosine is -1/4: |u - v|^2 + |u u' - v v'|^2 = 2 (1 - c) + 2 (1 - c^2) = 4.375,
+    # and of different slices at a right angle: 2 (1 + 1/4) + 2 = 4.5
+    return Attacked(answer, np.array([1.0, 0.0, -1.0]), np.array([0.0, 1.0, 1.0]), mu)
+
+
+def published_fits(epsilon: float, delta: float) -> dict[str, Attacked]:
+    """What fits show that have no curator, or several: one person's value changed, everybody else the same."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1.0, 1.0, (12, 2))
+    y = x[:, 0] + 0.1 * rng.standard_normal(12)
+    low, high = (Records(x, np.append(y[:-1], end)) for end in (-1e9, 1e9))
+    ends = [np.vstack([x[:-1], corner]) for corner in ([[1.0, 0.0]], [[0.0, 1.0]])]
+    one, other = (Records(table, np.append(y[:-1], end)) for table, end in zip(ends, (-1.0, 1.0), strict=True))
+    label = LabelPrivateSIR(epsilon, 1)
+    edges = LabelPrivateSIR(epsilon, 1, edges=[0.0], refine=False)
+    regression = LabelPrivateIHT(epsilon, n_active=1)
+    local = LocalSIR(epsilon, delta, bounds=BOX, radius=1.0)
+    central = PrivateSIR(epsilon, delta, 1, BOX, method="one-shot")
+    mu = gdp_mu(epsilon, delta)
+    return {
+        "LabelPrivateSIR, edges found": Attacked(_fitted(label), low, high, (epsilon, 0.0)),
+        "LabelPrivateSIR, edges given": Attacked(_fitted(edges), low, high, (epsilon, 0.0)),
+        "LabelPrivateIHT": Attacked(_fitted(regression), low, high, (epsilon, 0.0)),
+        "LocalSIR": Attacked(_fitted(local), one, other, mu),
+        "federated, two sites": Attacked(_fitted(central, _two_sites), one, other, mu),
+    }
+
+
+def _fitted(estimator: Any, fit: Callable[[Any, Records], Any] | None = None) -> Callable[[Records, Noise], FloatArray]:
+    case = Case(estimator) if fit is None else Case(estimator, fit=fit)
+    return lambda records, noise: shown(case.run(records, noise), records.x.shape[1])
+
+
+def _two_sites(estimator: Any, records: Records) -> Any:
+    """The attacked record is at the second site; the first could not protect it."""
+    return simulate(estimator, [(records.x[:6], records.y[:6]), (records.x[6:], records.y[6:])])

@@ -1,0 +1,55 @@
+"""Every private estimator and method, ready to be attacked end to end."""
+
+from typing import Any
+
+from sfumato.audit.fits import Case
+from sfumato.bounds import Bounds
+from sfumato.estimators import pca, sir, sparse, sparse_pca
+from sfumato.estimators.cca import PrivateCCA
+from sfumato.estimators.lda import PrivateLDA
+from sfumato.estimators.pca import PrivatePCA
+from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
+from sfumato.estimators.sir import PrivateSIR
+from sfumato.estimators.sparse import PrivateSparseSIR
+from sfumato.estimators.sparse_pca import PrivateSparsePCA
+from sfumato.records import Records
+from sfumato.typing import Relation
+
+BOX = Bounds(-1.0, 1.0)
+CLASSES = (0.0, 1.0, 2.0)
+
+
+def _two_tables(estimator: Any, records: Records) -> Any:
+    return estimator.fit(records.x[:, :2], records.x[:, 2:])
+
+
+def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
+    """One fit of every kind that claims a guarantee, with one direction and public bounds unless it says otherwise."""
+    common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "n_directions": 1}
+    known = common | {"bounds": BOX}
+    few = known | {"max_features": 2}
+    return {
+        **{f"PrivateSIR {method}": Case(PrivateSIR(**known, method=method)) for method in _named(sir.METHODS)},
+        "PrivateSIR, bounds found, picture": Case(PrivateSIR(**common, method="descent", picture=True)),
+        **{
+            f"PrivateSparseSIR {method}": Case(PrivateSparseSIR(**few, method=method), n_features=6)
+            for method in _named(sparse.METHODS)
+        },
+        "PrivateSparseSIR, bounds found": Case(PrivateSparseSIR(**common, max_features=2), n_features=6),
+        "PrivateSparseSIR dp-sini, validated": Case(
+            PrivateSparseSIR(**known, max_features="validate", method="dp-sini"), n_features=6
+        ),
+        **{f"PrivatePCA {method}": Case(PrivatePCA(**known, method=method)) for method in _named(pca.METHODS)},
+        **{
+            f"PrivateSparsePCA {method}": Case(PrivateSparsePCA(**few, method=method), n_features=6)
+            for method in _named(sparse_pca.METHODS)
+        },
+        "PrivateCCA": Case(PrivateCCA(**known, y_bounds=BOX), n_features=4, fit=_two_tables),
+        "PrivateLDA": Case(PrivateLDA(**known, classes=CLASSES), responses=CLASSES),
+        "PrivateSAVE": Case(PrivateSAVE(**known)),
+        "PrivateDR": Case(PrivateDR(**known)),
+    }
+
+
+def _named(methods: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(method for method in methods if method != "auto")  # "auto" is one of the others

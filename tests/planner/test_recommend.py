@@ -1,0 +1,57 @@
+"""``method="auto"`` takes what measures better, knows only public numbers, and decides in no time."""
+
+import time
+
+import numpy as np
+import pytest
+
+from sfumato import Bounds, PrivateSIR, subspace_distance
+from sfumato.planner import recommend
+from sfumato.planner.forecast import method_of
+
+BOX = Bounds(-3, 3)
+
+
+def mean_loss(method, n, p, epsilon, replications):
+    losses = []
+    for seed in range(replications):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal((n, p))
+        y = x[:, 0] + rng.standard_normal(n)
+        fitted = PrivateSIR(epsilon, 1e-6, 1, BOX, method, random_state=seed).fit(x, y)
+        losses.append(subspace_distance(fitted.directions_, np.eye(1, p)))
+    return np.mean(losses)
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+@pytest.mark.parametrize(("n", "p", "epsilon", "better"), [(300, 5, 1.0, "one-shot"), (3_000, 8, 1.0, "descent")])
+def test_auto_is_the_method_that_measures_better(n, p, epsilon, better):
+    assert method_of(PrivateSIR(epsilon, 1e-6, 1, BOX).explain(n, p).plan) == better
+    losses = {method: mean_loss(method, n, p, epsilon, 24) for method in ("descent", "one-shot")}
+    assert min(losses, key=losses.get) == better
+
+
+@pytest.mark.parametrize("epsilon", [0.25, 1.0])
+@pytest.mark.parametrize(("n", "p"), [(20_000, 15), (20_000, 30), (40_000, 15), (40_000, 30), (50_000, 10)])
+def test_auto_is_the_descent_on_every_row_of_table_1(n, p, epsilon):
+    for k in (1, 2):
+        assert method_of(PrivateSIR(epsilon, n**-1.1, k, Bounds(-1.5, 1.5)).explain(n, p).plan) == "descent"
+
+
+def test_a_private_number_of_records_decides_nothing():
+    few, many = (PrivateSIR(relation="add-remove", bounds=BOX).explain(n, 5).plan for n in (30, 300_000))
+    assert few == many and method_of(few) == "descent"
+
+
+def test_the_choice_takes_milliseconds():
+    plans = tuple(PrivateSIR(bounds=BOX).explain(700, 20).alternatives().items())
+    recommend(plans, 700, 20)
+    begun = time.process_time()
+    recommend(plans, 701, 20)
+    assert time.process_time() - begun < 0.2  # some 30 ms on an idle machine
+    assert recommend(plans, 20_000, 500) == "descent"  # too wide for a forecast
+
+
+def test_classes_have_a_recommendation_too():
+    explanation = PrivateSIR(bounds=BOX, classes=[0, 1, 2]).explain(20_000, 8)
+    assert explanation.recommended == "descent"
