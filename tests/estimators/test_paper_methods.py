@@ -162,3 +162,31 @@ def test_flow_of_discriminants_tells_two_classes_apart(relation):
     assert abs(fit.directions_[0, 0]) > 0.98 and (fit.predict(x) == y).mean() > 0.82  # the best rule has 0.841
     with pytest.raises(InputError, match="n_directions must be 1"):
         PrivateLDA(n_directions=2, **given).fit(x, y)
+
+
+@pytest.mark.parametrize("rho", [None, 1e6])
+def test_printed_flows_of_pairs_and_classes_are_flagged_and_near_exact_with_a_huge_budget(rho):
+    rng = np.random.default_rng(3)
+    given = {"bounds": Bounds(-9, 9), "method": "rayleigh-flow", "calibration": "paper", "rho": rho}
+    x, y = rng.normal(size=(5000, 3)), rng.normal(size=(5000, 2))
+    y[:, 0] += 2 * x[:, 1]
+    classes = rng.choice(["ash", "oak"], 5000)
+    z = rng.normal(size=(5000, 3)) + 3.0 * (classes == "oak")[:, None] * [0, 0, 1] - [0, 0, 1.5]
+    with pytest.warns(PrivacyWarning, match="calibration='paper'"):
+        pair = PrivateCCA(1, y_bounds=Bounds(-9, 9), **given).fit(x, y)
+    with pytest.warns(PrivacyWarning, match="calibration='paper'"):
+        rule = PrivateLDA(n_directions=1, classes=["ash", "oak"], **given).fit(z, classes)
+    assert pair.ledger_.total(1e-6) == np.inf == rule.ledger_.total(1e-6)
+    assert pair.transform(x).shape == (5000, 1) == rule.transform(z).shape and not hasattr(rule, "predict")
+    if rho is not None:
+        assert abs(pair.x_weights_[0, 1]) > 0.99 and abs(rule.directions_[0, 2]) > 0.99
+
+
+def test_printed_flows_need_the_flow_bounds_and_declared_classes():
+    x, y = np.zeros((9, 2)), np.zeros((9, 2))
+    with pytest.raises(InputError, match="needs method='rayleigh-flow' and bounds"):
+        PrivateCCA(1, bounds=BOX, y_bounds=BOX, calibration="paper").fit(x, y)
+    with pytest.raises(InputError, match="needs method='rayleigh-flow' and bounds"):
+        PrivateLDA(n_directions=1, method="rayleigh-flow", calibration="paper").fit(x, y[:, 0])
+    with pytest.raises(InputError, match="classes must list"):
+        PrivateLDA(n_directions=1, method="rayleigh-flow", calibration="paper", bounds=BOX).fit(x, list("aabbaabba"))

@@ -11,7 +11,8 @@ from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import paired_source, second_array
-from sfumato.estimators.parameters import budget_of, directions_of, one_of, relation_of
+from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of
+from sfumato.estimators.printed_pairs import NEEDS, printed_canonical
 from sfumato.estimators.session import open_session
 from sfumato.iterate.covariance import measure, plan_covariance, rounder, whole
 from sfumato.iterate.location import find_bounds, plan_location
@@ -104,6 +105,9 @@ class PrivateCCA(PrivateReducer):
     method : {"auto", "refined", "rayleigh-flow"}
         "auto" is "refined": the joint covariance in coordinates that earlier releases made round, solved exactly.
         "rayleigh-flow" is the published iteration for the first pair, for comparison.
+    calibration : {"tight", "paper"}
+        Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
+        ledger says so and a `PrivacyWarning` is raised) and releases the weights alone.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -146,6 +150,7 @@ class PrivateCCA(PrivateReducer):
         y_bounds: Bounds | None = None,
         method: str = "auto",
         *,
+        calibration: str = "tight",
         relation: str = "replace",
         rho: float | None = None,
         ledger: Ledger | None = None,
@@ -157,6 +162,7 @@ class PrivateCCA(PrivateReducer):
         self.bounds = bounds
         self.y_bounds = y_bounds
         self.method = method
+        self.calibration = calibration
         self.relation = relation
         self.rho = rho
         self.ledger = ledger
@@ -173,7 +179,14 @@ class PrivateCCA(PrivateReducer):
         session = open_session(self, X, y, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
-        self.bounds_, mean, found = task.run(session.curator(task.plan()))
+        if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
+            if not task.flows or task.bounds is None:
+                raise InputError(NEEDS)
+            self.bounds_ = _joined(*task.bounds, p, task.n_targets)
+            mean = self.bounds_.grid(p + task.n_targets).centre
+            found = printed_canonical(self.bounds_, p, session, self)
+        else:
+            self.bounds_, mean, found = task.run(session.curator(task.plan()))
         self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
         self.correlations_ = self.eigenvalues_ = found.correlations

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
-from sfumato.estimators.parameters import directions_of, one_of
-from sfumato.estimators.session import open_session
+from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
+from sfumato.estimators.printed_pairs import NEEDS, UNKNOWN, printed_discriminant
+from sfumato.estimators.session import Session, open_session
 from sfumato.iterate.discriminant import Discriminant, discriminate, discriminate_by_flow, plan_discriminant
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.ranks import find_ranks, plan_ranks
@@ -88,7 +89,7 @@ def as_names(y: Any) -> Any:
 
 
 def _names_its_classes(estimator: Any) -> bool:
-    return estimator.classes is not None
+    return estimator.classes is not None and estimator.calibration == "tight"
 
 
 class PrivateLDA(PrivateReducer):
@@ -108,6 +109,9 @@ class PrivateLDA(PrivateReducer):
     method : {"auto", "one-shot", "rayleigh-flow"}
         "auto" is "one-shot": class sums and second moment once, solved exactly. "rayleigh-flow" is the published
         iteration for the first direction, for comparison.
+    calibration : {"tight", "paper"}
+        Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
+        ledger says so and a `PrivacyWarning` is raised) and releases the direction alone: nothing to predict with.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -156,6 +160,7 @@ class PrivateLDA(PrivateReducer):
         classes: Sequence[Any] | None = None,
         method: str = "auto",
         *,
+        calibration: str = "tight",
         relation: str = "replace",
         rho: float | None = None,
         ledger: Ledger | None = None,
@@ -167,6 +172,7 @@ class PrivateLDA(PrivateReducer):
         self.bounds = bounds
         self.classes = classes
         self.method = method
+        self.calibration = calibration
         self.relation = relation
         self.rho = rho
         self.ledger = ledger
@@ -176,6 +182,8 @@ class PrivateLDA(PrivateReducer):
         """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart."""
         session = open_session(self, X, y if self.classes is not None else as_names(y))
         task = self._task(session.source.n_features, session.n_records, session.source.response)
+        if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
+            return self._printed(task, session)
         outcome = task.run(session.curator(task.plan()))
         self.directions_ = outcome.spectrum.directions
         self.standard_errors_ = outcome.spectrum.standard_errors
@@ -188,6 +196,18 @@ class PrivateLDA(PrivateReducer):
         self.ledger_ = session.ledger
         self._rule = outcome.rule
         self._used = outcome.fit.used
+        return self
+
+    def _printed(self, task: DiscriminantTask, session: Session) -> Self:
+        """The direction by the paper's noise; of all else nothing was released."""
+        if not task.flows or task.bounds is None:
+            raise InputError(NEEDS)
+        self.directions_ = printed_discriminant(task.bounds, session, self)
+        self.standard_errors_ = np.full(self.directions_.shape, np.nan)
+        self.eigenvalues_, self.choice_ = np.full(1, np.nan), UNKNOWN
+        self.centres_, self.priors_ = np.empty((0, 1)), np.empty(0)
+        self.mean_ = task.bounds.grid(task.n_features).centre
+        self.bounds_, self.ledger_ = task.bounds, session.ledger
         return self
 
     @available_if(_names_its_classes)  # type: ignore[untyped-decorator]

@@ -2,6 +2,7 @@
 
 import warnings
 from functools import cache
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -45,7 +46,7 @@ def cancer(path: str, epsilon: float, seed: int) -> Values:
 def _directions(x: FloatArray, y: FloatArray, epsilon: float) -> dict[str, FloatArray]:
     n = len(y)
     delta, classes = n**-1.1, [0.0, 1.0]
-    paper = {"calibration": "paper", "max_features": PICKS, "classes": classes}
+    paper: dict[str, Any] = {"calibration": "paper", "max_features": PICKS, "classes": classes}
     fits = {
         "DP-SIni paper": PrivateSparseSIR(epsilon, delta, 1, _BOX, "dp-sini", **paper),
         "DP-TRF paper": PrivateSparseSIR(epsilon, delta, 1, _BOX, "truncated-rayleigh-flow", **paper),
