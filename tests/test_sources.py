@@ -74,7 +74,7 @@ def test_files_may_differ_in_the_order_of_their_columns(write, columns):
     ("change", "sentence"),
     [
         ({"age": [SECRET] * N}, "not numeric"),
-        ({"y": [SECRET] * N}, "number in some files"),
+        ({"y": [SECRET] * N}, "numeric in some files"),
         ({"age": None}, "no column 'age'"),
         ({"y": None}, "no column 'y'"),
     ],
@@ -111,7 +111,7 @@ def test_files_that_are_not_there_or_not_parquet_are_refused(tmp_path):
     broken = tmp_path / "broken.parquet"
     broken.write_text(SECRET)
     for source in (broken, tmp_path, tmp_path / "none.parquet", str(tmp_path / "*.nothing"), [], [tmp_path / "no"], 7):
-        with pytest.raises(InputError, match=r"^path: ") as error:
+        with pytest.raises(InputError, match=r"^(path|data): ") as error:
             scan(source, response="y")
         assert SECRET not in str(error.value)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError
-from sfumato.records import HASH_BUCKETS, Records, Response, is_finite
+from sfumato.records import HASH_BUCKETS, Records, Response
 from sfumato.typing import FloatArray, IntArray
 
 _MOST_CLASSES = 2**15
@@ -78,77 +78,6 @@ class ArraySource(Source):
         return sum(len(chunk) for chunk in self._chunks)
 
 
-class ParquetSource(Source):
-    """Parquet files, read by row group; memory is bounded by a few chunks per thread.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        Files with the same columns.
-    response : str
-        Name of the response column.
-    features : sequence of str, optional
-        Feature columns; all others but the response by default.
-    classes : sequence, optional
-        Public list of the categories of the response; see `scan`.
-    """
-
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        response: str,
-        features: Sequence[str] | None = None,
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        self._paths = tuple(paths)
-        schemas = [self._open(i).schema_arrow for i in range(len(self._paths))]
-        self._names = _feature_columns(schemas[0].names, response, features)
-        for path, schema in zip(self._paths, schemas, strict=True):
-            _feature_columns(schema.names, response, self._names)
-            wrong = [name for name in self._names if not _is_numeric(schema.field(name).type)]
-            if wrong:
-                raise InputError(f"features: column {wrong[0]!r} of {path} is not numeric; encode it or leave it out.")
-        numeric = {_is_numeric(schema.field(response).type) for schema in schemas}
-        if len(numeric) > 1:
-            raise InputError(f"response: column {response!r} is a number in some files and text in others; convert it.")
-        self._response = response
-        self._classes = classes
-        self.response = declared_response(numeric.pop(), classes)
-        self.n_features = len(self._names)
-        self.feature_names = tuple(self._names)
-        self._groups = [(i, g) for i in range(len(self._paths)) for g in range(self._open(i).metadata.num_row_groups)]
-
-    def parts(self) -> list[int]:
-        return list(range(len(self._groups)))
-
-    def read(self, part: int) -> Iterator[Records]:
-        path, group = self._groups[part]
-        columns = [*self._names, self._response]
-        for batch in self._open(path).iter_batches(
-            batch_size=chunk_rows(self.n_features), row_groups=[group], columns=columns, use_threads=False
-        ):
-            if any(column.null_count for column in batch.columns):
-                raise InputError(MISSING)
-            x = np.empty((batch.num_rows, self.n_features))
-            for j, name in enumerate(self._names):
-                x[:, j] = batch.column(name).to_numpy(zero_copy_only=False)
-            raw = batch.column(self._response).to_numpy(zero_copy_only=False)
-            if raw.dtype.kind == "f" and not is_finite(raw):
-                raise InputError(MISSING)
-            yield Records(x, encode_response(raw, self.response, self._classes))
-
-    def count(self) -> int:
-        return sum(self._open(i).metadata.num_rows for i in range(len(self._paths)))
-
-    def _open(self, index: int) -> Any:
-        import pyarrow.parquet as pq
-
-        try:
-            return pq.ParquetFile(self._paths[index])
-        except (OSError, ValueError) as error:
-            raise InputError(f"path: {self._paths[index]} is not a readable Parquet file.") from error
-
-
 def scan(
     source: Any,
     *,
@@ -185,14 +114,12 @@ def scan(
     """
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
         return _from_table(source, response, features, classes)
+    from sfumato.files import open_source, open_tables
+
     paths = _paths(source)
-    from sfumato.files.formats import ARROW, CSV
-
-    if paths[0].name.lower().endswith(ARROW + CSV):
-        from sfumato.files.source import open_source
-
-        return open_source(paths, response, features, classes)
-    return ParquetSource(paths, response, features, classes)
+    declared_response(True, classes)  # refuses what is no list
+    chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features)
+    return open_source(paths, response, chosen, classes)
 
 
 def _from_table(table: Any, response: str, features: Sequence[str] | None, classes: Sequence[Any] | None) -> Source:
@@ -233,12 +160,6 @@ def _feature_columns(names: Sequence[str], response: str, features: Sequence[str
     if not chosen:
         raise InputError("features: no feature column is left; name at least one.")
     return chosen
-
-
-def _is_numeric(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
 
 
 def _known(name: str, names: Sequence[str], parameter: str) -> None:

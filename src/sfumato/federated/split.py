@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.files.names import suggest
 
 
 def by_column(path: str, column: str, response: str) -> dict[str, tuple[Any, Any]]:
     """The records of a file as sites ``name -> (X, y)``: one for each value of `column`."""
     table = _read(path)
     for name, option in ((column, "by"), (response, "response")):
-        if name not in table.schema.names:
-            raise InputError(f"{option}: there is no column {name!r} in {path}.")
+        suggest(name, table.schema.names, option)
     labels = np.asarray(table.column(column).to_pylist(), dtype=object).astype(str)
     rest = table.drop_columns([column])
     features = rest.drop_columns([response])
