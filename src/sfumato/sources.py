@@ -114,7 +114,8 @@ def scan(
     """
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
         return _from_table(source, response, features, classes)
-    from sfumato.files import open_source, open_tables
+    from sfumato.files.formats import open_tables
+    from sfumato.files.source import open_source
 
     paths = _paths(source)
     declared_response(True, classes)  # refuses what is no list
