@@ -1,10 +1,8 @@
 """A site's ledger file, one run of which is continued by every process that answers a part of it."""
 
-import secrets
 from os import PathLike
 
 from sfumato.privacy.ledger_file import FileLedger
-from sfumato.privacy.ledger_lines import event_to
 from sfumato.privacy.plan import Plan
 
 
@@ -14,6 +12,8 @@ class RunLedger(FileLedger):
     Flower starts a process for every message, so the end of a process does not end the run: what the plan set aside
     stays set aside until the run is complete or closed.
     """
+
+    _gives_back = False
 
     def __init__(self, path: str | PathLike[str], run: str = "", *, purpose: str = "federated run") -> None:
         super().__init__(path, purpose=purpose)
@@ -26,10 +26,5 @@ class RunLedger(FileLedger):
 
     def reserve(self, plan: Plan) -> None:
         """Set the whole plan aside; nothing to do for a run that goes on."""
-        if self._run:
-            return
-        with self._writing() as fd:
-            self.admit(plan)
-            self._run = secrets.token_hex(8)
-            self._append(fd, "reserve", {"planned": [event_to(event) for event in plan.events]})
-            self._runs += 1
+        if not self._run:
+            super().reserve(plan)

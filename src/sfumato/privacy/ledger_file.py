@@ -61,6 +61,8 @@ class FileLedger(Ledger):
     (1.0, 2.771)
     """
 
+    _gives_back = True  # at the end of the process; False where other processes go on with the run
+
     def __init__(
         self,
         path: str | PathLike[str],
@@ -130,7 +132,8 @@ class FileLedger(Ledger):
                 self._run = secrets.token_hex(8)
             self._append(fd, "reserve", {"planned": [event_to(event) for event in plan.events]})
             self._runs += 1
-        weakref.finalize(self, _give_back, self.path, self._run, os.getpid())
+        if self._gives_back:
+            weakref.finalize(self, _give_back, self.path, self._run, os.getpid())
 
     def record(self, entry: Entry) -> None:
         """Write a release and wait for the disk; refused if neither the reservation nor the cap has room for it."""

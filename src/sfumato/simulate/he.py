@@ -58,7 +58,7 @@ def he(
     two; and for sparse III to V it lets b2 cover features s - ceil(s/2) to s, which overlap those of b1 where
     its text says orthogonal. Here b2 stands in the denominator and covers the active features that b1 leaves;
     `as_printed=True` gives the printed versions. The paper's own figures for model III fit ``noise=0.5``
-    (docs/reproductions/fsir-model-three.md). Model I has no noise although the text speaks of logistic
+    (benchmarks/results/fsir-model-three.md). Model I has no noise although the text speaks of logistic
     regression: y is 1 exactly if b1'x < 0.
 
     Examples
