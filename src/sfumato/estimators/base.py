@@ -10,7 +10,7 @@ from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import transform_array
-from sfumato.estimators.parameters import budget_of, relation_of
+from sfumato.estimators.parameters import budget_of, relation_of, sizes_of
 from sfumato.estimators.reporting import Reporting
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -40,6 +40,7 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def explain(self, n_samples: int, n_features: int) -> Explanation:
         """The plan before any data: every release, what it costs and how much noise it gets."""
+        n_samples, n_features = sizes_of(n_samples, n_features)
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         response = declared_response(self._numeric_response, getattr(self, "classes", None))
         public = n_samples if relation == "replace" else None

@@ -11,7 +11,7 @@ from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import paired_source, second_array
-from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of
+from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, sizes_of
 from sfumato.estimators.printed_pairs import NEEDS, printed_canonical
 from sfumato.estimators.session import open_session
 from sfumato.iterate.covariance import measure, plan_covariance, rounder, whole
@@ -170,6 +170,7 @@ class PrivateCCA(PrivateReducer):
 
     def explain(self, n_samples: int, n_features: int, n_targets: int = 1) -> Explanation:
         """The plan before any data: every release, what it costs and how much noise it gets."""
+        n_samples, n_features = sizes_of(n_samples, n_features)
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         task = self._pair(n_features, n_targets, n_samples if relation == "replace" else None)
         return Explanation(task.plan().calibrate(budget), budget, relation, n_samples, n_features + n_targets)

@@ -60,6 +60,16 @@ def directions_of(n_directions: Any, n_features: int) -> int | None:
     return int(n_directions)
 
 
+def sizes_of(n_samples: Any, n_features: Any) -> tuple[int, int]:
+    """Number of records and of features of a study to come."""
+    for name, value in (("n_samples", n_samples), ("n_features", n_features)):
+        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+            raise InputError(
+                f"{name} must be a positive integer, got {value!r}; a guess will do, since no record is read."
+            )
+    return int(n_samples), int(n_features)
+
+
 def share_of(picture: Any, default: float) -> float:
     """Share of the budget reserved for the picture."""
     if isinstance(picture, (bool, np.bool_)):

@@ -10,7 +10,15 @@ from sfumato.estimators.base import checked_bounds
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.paper_fit import fit_paper
 from sfumato.estimators.paper_methods import HIGH, PaperTask, paper_task
-from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, share_of
+from sfumato.estimators.parameters import (
+    CALIBRATIONS,
+    budget_of,
+    directions_of,
+    one_of,
+    relation_of,
+    share_of,
+    sizes_of,
+)
 from sfumato.estimators.session import open_session
 from sfumato.estimators.sir import PICTURE_SHARE, PrivateSIR
 from sfumato.estimators.sparse_pipeline import SparseTask, run_sparse, usual_picks
@@ -112,6 +120,7 @@ class PrivateSparseSIR(PrivateSIR):
 
     def explain(self, n_samples: int, n_features: int) -> Explanation:
         """The plan before any data: every release, what it costs and how much noise it gets."""
+        n_samples, n_features = sizes_of(n_samples, n_features)
         if relation_of(self.relation) == "replace":
             return super().explain(n_samples, n_features)
         budget, response = budget_of(self.epsilon, self.delta, self.rho), declared_response(True, self.classes)

@@ -1,0 +1,12 @@
+"""A plan is made from two numbers, and says so if it does not get them."""
+
+import pytest
+
+from sfumato import InputError, PrivatePCA, PrivateSIR, PrivateSparseSIR
+
+
+@pytest.mark.parametrize("estimator", [PrivateSIR(), PrivateSparseSIR(relation="add-remove"), PrivatePCA()])
+@pytest.mark.parametrize(("n", "p"), [(None, 3), (0, 3), (2.5, 3), (100, None), (100, True)])
+def test_a_plan_needs_sizes_of_which_a_guess_will_do(estimator, n, p):
+    with pytest.raises(InputError, match=r"must be a positive integer, .*a guess will do"):
+        estimator.explain(n, p)
