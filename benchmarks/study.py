@@ -58,7 +58,7 @@ def _quiet() -> None:
 def write(name: str, command: str, intro: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A Markdown table with the command that made it; printed, and kept under benchmarks/results."""
     lines = [f"# {intro.splitlines()[0]}", "", *intro.splitlines()[1:], ""]
-    lines += [f"Command: `{command}`, commit {_commit()}, {datetime.now(UTC):%Y-%m-%d}.", ""]
+    lines += [f"Command: `{command}`, {commit()}.", ""]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     text = "\n".join(lines) + "\n"
@@ -67,6 +67,7 @@ def write(name: str, command: str, intro: str, header: Sequence[str], rows: Sequ
     print(text)
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit and the date, for the line that says how a result was made."""
     done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    return f"commit {done.stdout.strip() or 'unknown'}, {datetime.now(UTC):%Y-%m-%d}"

@@ -75,9 +75,11 @@ def _method(estimator: Any, account: Account) -> str:
     chosen = getattr(estimator, "method", None)
     if isinstance(chosen, str) and chosen.startswith("dp-"):
         return f"{chosen} of Xia, Zhang and Cai"
-    purposes = [row.purpose for row in account.rows]
-    if type(estimator).__name__.endswith("SIR") and any(purpose.startswith("descent step") for purpose in purposes):
-        return "residual descent" if kept(estimator) is None else "sign screening, then residual descent"
+    if type(estimator).__name__ in ("PrivateSIR", "PrivateSparseSIR"):
+        steps = any(row.purpose.startswith("descent step") for row in account.rows)
+        screened = "" if kept(estimator) is None else "sign screening, then "
+        if steps or chosen in ("auto", "one-shot"):
+            return screened + ("residual descent" if steps else "one shot")
     return "" if chosen in (None, "auto") else str(chosen).replace("-", " ")
 
 
