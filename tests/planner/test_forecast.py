@@ -128,6 +128,22 @@ def test_methods_are_compared_with_the_bounds_below_them():
     assert len(seen.plot().lines) == len(seen.losses) + len(seen.bounds)
 
 
+@pytest.mark.parametrize(("along", "falls"), [("n", True), ("epsilon", True), ("p", False)])
+def test_losses_fall_with_records_and_epsilon_and_rise_with_features(along, falls):
+    pytest.importorskip("matplotlib").use("Agg")
+    explanation = PrivateSIR(0.5, bounds=Bounds(-1, 1)).explain(20_000, 10)
+    seen = explanation.compare(along=along)
+    curve = seen.losses["descent"]
+    assert (curve[0] > 2 * curve[-1]) if falls else (2 * curve[0] < curve[-1])
+    floor = seen.bounds[
+        "no method without privacy"
+    ]  # a root mean square: a mean of three draws may lie below it at p = 2
+    assert all((curve > 0.8 * floor)[1:].all() for curve in seen.losses.values())
+    assert explanation.plot(along).get_xlabel() == {"n": "records", "p": "features", "epsilon": "epsilon"}[along]
+    with pytest.raises(InputError, match="along"):
+        explanation.compare(along="time")
+
+
 def test_the_terminal_shows_what_to_expect():
     from rich.console import Console
 

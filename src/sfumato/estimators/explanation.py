@@ -3,12 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sfumato import limits
+from sfumato.errors import InputError
 from sfumato.estimators.pipeline import SHARES
 from sfumato.iterate.descent import Schedule, plan_descent
 from sfumato.iterate.oneshot import plan_one_shot
-from sfumato.planner.compare import Comparison, compare
+from sfumato.planner.compare import Along, Comparison, Setting, compare
 from sfumato.planner.forecast import Forecast, forecast, label_forecast, method_of, records_needed
 from sfumato.planner.population import Population
 from sfumato.planner.recommend import WIDEST, recommend
@@ -82,26 +84,68 @@ class Explanation:
             return limits.sir_zcdp(self.n_samples, self.n_features, self.budget.rho or 1.0)
         return limits.sir(self.n_samples, self.n_features, epsilon, delta)
 
-    def alternatives(self) -> dict[str, Plan]:
-        """The same fit by each method the planner knows, at the same budget."""
+    def alternatives(self, budget: Budget | None = None) -> dict[str, Plan]:
+        """The same fit by each method the planner knows, at the same budget or another one."""
         shared = [line for line in self.plan.lines if line.name.split()[0] not in ("step", "residual", "slices")]
         methods = {
             "descent": plan_descent(Schedule(), SHARES["solve"], SHARES["residual"]),
             "one-shot": plan_one_shot(SHARES["solve"]),
         }
-        return {name: Plan((*shared, *lines)).calibrate(self.budget) for name, lines in methods.items()}
+        return {name: Plan((*shared, *lines)).calibrate(budget or self.budget) for name, lines in methods.items()}
 
-    def compare(self, ns: Sequence[float] | None = None, signal: float = 0.5) -> Comparison:
-        """Each method's expected loss along n, with randomised labels, no privacy and the known bounds; can plot.
+    def compare(self, at: Sequence[float] | None = None, signal: float = 0.5, *, along: Along = "n") -> Comparison:
+        """Each method's expected loss along n, p or epsilon, with randomised labels, no privacy and the known bounds.
 
+        Parameters
+        ----------
+        at : sequence of float, optional
+            Where; from a tenth to ten times (epsilon and p: a fifth to five times) what was asked for by default.
+        signal : float
+            Part of the response that the direction is assumed to explain.
+        along : {"n", "p", "epsilon"}
+
+        Returns
+        -------
+        Comparison
+            Its ``rows()`` are a table and ``plot()`` draws it.
+
+        Examples
+        --------
         >>> from sfumato import PrivateSIR
-        >>> PrivateSIR(epsilon=1.0).explain(20_000, 10).compare([20_000]).best()
+        >>> explanation = PrivateSIR(epsilon=1.0).explain(20_000, 10)
+        >>> explanation.compare([20_000]).best()
         'descent'
+        >>> len(explanation.compare([0.5, 1.0], along="epsilon").rows())
+        2
         """
-        chosen = [self.n_samples * factor for factor in (0.1, 0.3, 1.0, 3.0, 10.0)] if ns is None else ns
-        epsilon = self.budget.epsilon or total_epsilon(self.plan.events, 1e-6)
-        plans = self.alternatives()
-        return compare(plans, chosen, self.n_features, epsilon, signal=signal, relation=self.relation)
+        if along not in ("n", "p", "epsilon"):
+            raise InputError(f"along must be 'n', 'p' or 'epsilon', got {along!r}.")
+        chosen = self._around(along) if at is None else list(at)
+        return compare(along, chosen, [self._setting(along, value, signal) for value in chosen])
+
+    def plot(self, along: Along = "n", ax: Any = None) -> Any:
+        """Draw `compare` along n, p or epsilon (needs matplotlib); returns the axes."""
+        return self.compare(along=along).plot(ax)
+
+    def _around(self, along: Along) -> list[float]:
+        if along == "n":
+            return [self.n_samples * factor for factor in (0.1, 0.3, 1.0, 3.0, 10.0)]
+        middle = self._epsilon if along == "epsilon" else float(self.n_features)
+        near = [middle * factor for factor in (0.2, 0.5, 1.0, 2.0, 5.0)]
+        return near if along == "epsilon" else sorted({float(min(max(2, round(p)), WIDEST)) for p in near})
+
+    def _setting(self, along: Along, value: float, signal: float) -> Setting:
+        budget = self.budget
+        if along == "epsilon":
+            budget = Budget.approximate(value, self.budget.delta or 1e-6)
+        n = value if along == "n" else float(self.n_samples)
+        p = int(value) if along == "p" else self.n_features
+        epsilon = value if along == "epsilon" else self._epsilon
+        return Setting(self.alternatives(budget), n, p, epsilon, signal, self.relation)
+
+    @property
+    def _epsilon(self) -> float:
+        return self.budget.epsilon or total_epsilon(self.plan.events, 1e-6)
 
     @property
     def recommended(self) -> str:

@@ -42,7 +42,8 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
     response_range : (float, float)
         Public range of y; values outside are clipped. Never read from the data.
     n_active : int or "auto"
-        Number of features with a coefficient; "auto" chooses by cross-validation on the randomised labels (free).
+        Number of features with a coefficient; "auto" chooses by cross-validation on the randomised labels (free), and
+        shortens the coefficients by the factor that predicts best, to nothing where nothing is to be seen.
     mechanism : {"auto", "gaussian", "laplace", "two-point"}
         "auto" has the smallest worst-case variance at (epsilon, delta).
     radius : float, optional
@@ -144,22 +145,24 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
         with threadpool_limits(limits=1, user_api="blas"):
             folds = [Squares.of(z[i::FOLDS][:, near], y[i::FOLDS] - level) for i in range(FOLDS)]
             whole = reduce(Squares.__add__, folds)
-            found = threshold(whole, self._count(whole, folds, len(z)), self.max_iter, self.radius)
+            count, factor = self._size(whole, folds, len(z))
+            found = threshold(whole, count, self.max_iter, self.radius)
         self.n_iter_ = found.steps
         theta = np.zeros(x.shape[1])
-        theta[near] = found.theta
+        theta[near] = factor * found.theta
         self.coef_ = theta / scale
         self.active_ = np.flatnonzero(theta)
         self.intercept_ = level - float(centre @ self.coef_)
 
-    def _count(self, whole: Squares, folds: list[Squares], n: int) -> int:
+    def _size(self, whole: Squares, folds: list[Squares], n: int) -> tuple[int, float]:
+        """How many features, and the factor on their coefficients: 1 if the number is given."""
         p = len(whole.cross)
         if self.n_active == "auto":
             most = min(p, max(1, n // 20), MOST_ACTIVE)
             return _cross_validated(whole, folds, most, self.max_iter, self.radius)
         if isinstance(self.n_active, bool) or not isinstance(self.n_active, Integral) or int(self.n_active) < 1:
             raise InputError(f"n_active must be a positive integer or 'auto', got {self.n_active!r}.")
-        return min(int(self.n_active), p, n)
+        return min(int(self.n_active), p, n), 1.0
 
     def predict(self, X: Any) -> FloatArray:
         """Predicted (true) labels of public records."""
@@ -173,8 +176,24 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
         return tags
 
 
-def _cross_validated(whole: Squares, folds: list[Squares], most: int, steps: int, radius: float | None) -> int:
-    """The number of features (Fibonacci numbers) that predicts held-out randomised labels best, in five folds."""
+def _cross_validated(
+    whole: Squares, folds: list[Squares], most: int, steps: int, radius: float | None
+) -> tuple[int, float]:
+    """The number of features (Fibonacci numbers) that predicts held-out randomised labels best, in five folds.
+
+    And the factor from 0 to 1 on their coefficients that predicts best: where the signal drowns in the noise of the
+    labels, the features picked are those with the luckiest noise, and held-out labels do not see their coefficients.
+    """
     counts = [s for s in (1, 2, 3, 5, 8, 13, 21, 34, 55) if s <= most]
-    loss = [sum(held.loss(threshold(whole - held, s, steps, radius).theta) for held in folds) for s in counts]
-    return counts[int(np.argmin(loss))]
+    fits = [[(held, threshold(whole - held, s, steps, radius).theta) for held in folds] for s in counts]
+    factors = [_factor(pairs) for pairs in fits]
+    loss = [sum(held.loss(t * theta) for held, theta in pairs) for pairs, t in zip(fits, factors, strict=True)]
+    best = int(np.argmin(loss))
+    return counts[best], factors[best]
+
+
+def _factor(pairs: list[tuple[Squares, FloatArray]]) -> float:
+    """The t in [0, 1] at which the held-out loss of t theta, a parabola in t, is least."""
+    slope = sum(float(held.cross @ theta) for held, theta in pairs)
+    curvature = sum(float(theta @ (held.gram @ theta)) for held, theta in pairs)
+    return min(max(slope / curvature, 0.0), 1.0) if curvature > 0 else 0.0

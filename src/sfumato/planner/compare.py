@@ -1,8 +1,8 @@
-"""Methods side by side: expected loss against n, with what no method can beat."""
+"""Methods side by side: expected loss against n, p or epsilon, with what no method can beat."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,38 +16,43 @@ LABELS = "labels only (x public)"
 PLAIN = "without privacy"
 BOUND = "no method without privacy"
 LABEL_BOUND = "no method on randomised labels"
+Along = Literal["n", "p", "epsilon"]
+_AXES = {"n": "records", "p": "features", "epsilon": "epsilon"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Expected losses along n, one curve per method.
+    """Expected losses along n, p or epsilon, one curve per method.
 
     Attributes
     ----------
-    n : ndarray of shape (m,)
+    along : {"n", "p", "epsilon"}
+    at : ndarray of shape (m,)
+        Its values.
     losses : dict of str to ndarray of shape (m,)
         Private methods by name, then randomised labels, then SIR without privacy.
     bounds : dict of str to ndarray of shape (m,)
         Lower bounds whose constants are known, in the normal linear model.
     """
 
-    n: FloatArray
+    along: Along
+    at: FloatArray
     losses: Mapping[str, FloatArray]
     bounds: Mapping[str, FloatArray]
 
-    def best(self, at: int = 0) -> str:
-        """The private method (x and y both private) with the least expected loss at the given place of `n`."""
+    def best(self, place: int = 0) -> str:
+        """The private method (x and y both private) with the least expected loss at the given place of `at`."""
         private = [name for name in self.losses if name not in (LABELS, PLAIN)]
-        return min(private, key=lambda name: self.losses[name][at])
+        return min(private, key=lambda name: self.losses[name][place])
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A table, a row for each n."""
+        """A table, a row for each value."""
         curves = [*self.losses.values(), *self.bounds.values()]
-        return [(f"{n:,.0f}", *(f"{curve[i]:.3f}" for curve in curves)) for i, n in enumerate(self.n)]
+        return [(f"{at:,g}", *(f"{curve[i]:.3f}" for curve in curves)) for i, at in enumerate(self.at)]
 
     def header(self) -> tuple[str, ...]:
         """Names of the columns of `rows`."""
-        return ("n", *self.losses, *self.bounds)
+        return (self.along, *self.losses, *self.bounds)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the curves (needs matplotlib); returns the axes."""
@@ -56,40 +61,53 @@ class Comparison:
 
             ax = plt.subplots()[1]
         for name, curve in self.losses.items():
-            ax.loglog(self.n, curve, marker="o", markersize=3, linestyle="--" if name == PLAIN else "-", label=name)
+            ax.loglog(self.at, curve, marker="o", markersize=3, linestyle="--" if name == PLAIN else "-", label=name)
         for name, curve in self.bounds.items():
-            ax.loglog(self.n, curve, color="0.5", linestyle=":" if name == BOUND else "-.", label=name)
-        ax.set_xlabel("records")
+            ax.loglog(self.at, curve, color="0.5", linestyle=":" if name == BOUND else "-.", label=name)
+        ax.set_xlabel(_AXES[self.along])
         ax.set_ylabel("expected distance to the true direction")
         ax.legend(frameon=False)
         return ax
 
 
-def compare(
-    plans: Mapping[str, Plan],
-    ns: Sequence[float],
-    n_features: int,
-    epsilon: float,
-    *,
-    signal: float = 0.5,
-    relation: Relation = "replace",
-) -> Comparison:
-    """Every plan at every n, for one direction that explains the part `signal` of the response.
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One place of a comparison; `epsilon` is that of the randomised labels the plans are compared with."""
 
-    `epsilon` is that of the randomised labels they are compared with.
-    """
-    n = np.asarray(ns, dtype=np.float64)
-    population = Population.typical(n_features, 1, signal)
-    seen = {
-        name: [forecast(plan, size, population, relation=relation, draws=3) for size in n]
-        for name, plan in plans.items()
-    }
-    losses = {name: np.array([one.loss for one in found]) for name, found in seen.items()}
-    losses[LABELS] = np.array([label_forecast(size, n_features, epsilon, signal) for size in n])
-    losses[PLAIN] = np.array([one.plain for one in next(iter(seen.values()))])
-    known = min(signal, 0.999)
-    bounds = {
-        name: np.array([limits.label_direction(size, n_features, budget, known).root for size in n])
-        for name, budget in ((BOUND, np.inf), (LABEL_BOUND, epsilon))
-    }
-    return Comparison(n, losses, bounds)
+    plans: Mapping[str, Plan]
+    n: float
+    n_features: int
+    epsilon: float
+    signal: float = 0.5
+    relation: Relation = "replace"
+
+    def losses(self) -> dict[str, float]:
+        """Of every plan, of randomised labels, and without privacy."""
+        population = Population.typical(self.n_features, 1, self.signal)
+        seen = {
+            name: forecast(plan, self.n, population, relation=self.relation, draws=3)
+            for name, plan in self.plans.items()
+        }
+        found = {name: one.loss for name, one in seen.items()}
+        found[LABELS] = label_forecast(self.n, self.n_features, self.epsilon, self.signal)
+        found[PLAIN] = next(iter(seen.values())).plain
+        return found
+
+    def bounds(self) -> dict[str, float]:
+        """What no method passes, where the constant is known."""
+        known = min(self.signal, 0.999)
+        return {
+            name: limits.label_direction(self.n, self.n_features, budget, known).root
+            for name, budget in ((BOUND, np.inf), (LABEL_BOUND, self.epsilon))
+        }
+
+
+def compare(along: Along, at: Sequence[float], settings: Sequence[Setting]) -> Comparison:
+    """Every plan of every setting, for one direction that explains the part `signal` of the response."""
+    losses, bounds = [one.losses() for one in settings], [one.bounds() for one in settings]
+    return Comparison(
+        along,
+        np.asarray(at, dtype=np.float64),
+        {name: np.array([one[name] for one in losses]) for name in losses[0]},
+        {name: np.array([one[name] for one in bounds]) for name in bounds[0]},
+    )

@@ -15,13 +15,15 @@ from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.shape import RADIUS_LEVEL
 from sfumato.planner.draws import Draw
 from sfumato.planner.response import seen_ranks
-from sfumato.solve.counts import quantile
+from sfumato.release import Release
+from sfumato.solve.counts import kept_share, quantile
 from sfumato.solve.subspace import subspace_distance
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.whitening import Whitening
+from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
 
@@ -30,8 +32,9 @@ def shape(d: Draw, cap: float) -> Whitening:
     mixing, p = d.population.mixing, d.population.n_features
     grid = Grid(np.zeros(p), np.ones(p))
     length = np.linalg.norm(d.w @ mixing.T, axis=1)
-    radii = NormHistogram(grid).radii
-    radius = _level(length, radii, RADIUS_LEVEL)
+    lengths = NormHistogram(grid)
+    seen = _histogram(d, lengths, "radius", length, lengths.radii)
+    radius = quantile(seen.value, lengths.radii, RADIUS_LEVEL)
     clip = np.minimum(1.0, radius / length) ** 2
     kept = float((clip * length**2).sum() / (length**2).sum())
     # The points' own second moment is known to be the identity: a control variate for the clipped one.
@@ -39,13 +42,15 @@ def shape(d: Draw, cap: float) -> Whitening:
     query = Moments(grid, radius)
     noisy = mixing @ second @ mixing.T + upper_to_full(d.noise(query, "shape")[p:], p)
     floor = noise_edge(float(d.std(query, "shape")[p]), p)
-    return Whitening(grid, inverse_root(noisy, floor) * np.sqrt(kept), np.zeros(p), cap * float(np.sqrt(p)))
+    scale = np.sqrt(kept_share(seen, lengths.radii, radius))
+    return Whitening(grid, inverse_root(noisy, floor) * scale, np.zeros(p), cap * float(np.sqrt(p)))
 
 
-def _level(values: FloatArray, edges: FloatArray, level: float) -> float:
-    """The quantile that a histogram with these upper edges shows."""
-    counts = np.bincount(np.searchsorted(edges[:-1], values), minlength=len(edges))
-    return quantile(counts.astype(np.float64), edges, level)
+def _histogram(d: Draw, query: BoundedSum, name: str, values: FloatArray, edges: FloatArray) -> Release:
+    """The noisy histogram with these upper edges of n records like the points."""
+    counts = np.bincount(np.searchsorted(edges[:-1], values), minlength=len(edges)) * (d.n / len(values))
+    std = np.broadcast_to(d.n * d.std(query, name), query.shape)
+    return Release(counts + d.n * d.noise(query, name), std)
 
 
 def descent_loss(d: Draw, schedule: Schedule) -> float:
@@ -76,8 +81,9 @@ def _step(
     residual = Residual(whitening, ranks.bins, state.table, state.coefficients, state.scale)
     scale = state.scale
     if t > 1:
-        sizes = ResidualHistogram(residual).sizes
-        scale = _level(size * length / np.sqrt(z.shape[1] + 1.0), sizes, schedule.level)
+        sizes = ResidualHistogram(residual)
+        seen = _histogram(d, sizes, f"residual {t}", size * length / np.sqrt(z.shape[1] + 1.0), sizes.sizes)
+        scale = quantile(seen.value, sizes.sizes, schedule.level)
         residual = Residual(whitening, ranks.bins, state.table, state.coefficients, scale)
     query = ResidualProduct(residual, scale)
     factor = np.minimum(1.0, scale * np.sqrt(z.shape[1] + 1.0) / np.maximum(size * length, 1e-300))
