@@ -140,4 +140,4 @@ class ResidualProduct(BoundedSum):
     def of(self, records: Records) -> IntArray:
         z, e = self.residual.integers(records)
         e *= shrinkage(self.residual.squared_products(records, e), self.limit)
-        return as_integers(z.T @ np.trunc(e, out=e).T)
+        return as_integers((np.trunc(e, out=e) @ z).T)
