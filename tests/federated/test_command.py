@@ -1,5 +1,10 @@
 """`sfumato federated`, and the Flower commands behind it."""
 
+import os
+import re
+import time
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -41,6 +46,103 @@ def test_simulate_prints_every_sites_spending(table):
     done = CliRunner().invoke(federated_app, ["simulate", table, "--by", "hospital", "-y", "y", "--epsilon", "1"])
     assert done.exit_code == 0, done.output
     assert all(f"{name}: epsilon 1" in done.output for name in ("north", "south", "west"))
+
+
+def test_simulate_leaves_small_sites_out_and_takes_own_units(table):
+    from typer.testing import CliRunner
+
+    from sfumato.cli.federated import federated_app
+
+    command = ["simulate", table, "--by", "hospital", "-y", "y", "--directions", "1", "--method", "descent"]
+    done = CliRunner().invoke(federated_app, [*command, "--own-units"])
+    assert done.exit_code == 0 and "north: epsilon 1" in done.output, done.output
+    lost = CliRunner().invoke(federated_app, [*command, "--least", "301"])
+    assert lost.exit_code != 0 and "none is there" in str(lost.exception)
+
+
+@pytest.fixture
+def keys(tmp_path):
+    for name in ("ca.crt", "server.crt", "server.key", "north", "north.pub"):
+        (tmp_path / name).write_text("-")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"--ca": "nowhere.crt"}, "ca: there is no file"),
+        ({"--key": "nowhere"}, "key: there is no file"),
+        ({}, "cap: .*say with --cap"),
+        ({"--cap": "1", "--response": "z"}, "'z'"),
+        ({"--cap": "-1"}, "epsilon"),
+    ],
+)
+def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkeypatch, change, sentence):
+    from sfumato.cli.app import app
+
+    monkeypatch.setattr(commands, "demand_flower", lambda: None)
+    monkeypatch.chdir(keys)
+    given = {"--response": "y", "--name": "north", "--coordinator": "h:1", "--ca": "ca.crt", "--key": "north"} | change
+    from typer.testing import CliRunner
+
+    done = CliRunner().invoke(app, ["federated", "site", table, *(word for pair in given.items() for word in pair)])
+    assert done.exit_code == 2
+    assert re.search(sentence, done.output + str(done.exception)), done.output
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"--certificate": "nowhere"}, "certificate: there is no file"),
+        ({"--site": "nowhere.pub"}, "site: there is no file"),
+        ({"--minimum": "2"}, "minimum must be from 1 to the 1 sites"),
+        ({"--lower": "a", "--upper": "1"}, "lower and upper must be numbers"),
+        ({"--epsilon": "-1"}, "epsilon"),
+    ],
+)
+def test_a_coordinator_is_told_what_is_wrong_before_anything_runs(keys, monkeypatch, change, sentence):
+    from typer.testing import CliRunner
+
+    from sfumato.cli.app import app
+
+    monkeypatch.setattr(commands, "demand_flower", lambda: None)
+    monkeypatch.chdir(keys)
+    given = {"--site": "north.pub", "--certificate": "server.crt", "--key": "server.key", "--ca": "ca.crt"} | change
+    done = CliRunner().invoke(app, ["federated", "server", *(word for pair in given.items() for word in pair)])
+    assert done.exit_code == 2
+    assert re.search(sentence, done.output + str(done.exception)), done.output
+    assert not (keys / "federation").exists()
+
+
+def test_a_run_that_was_interrupted_goes_on_only_with_the_same_settings(tmp_path):
+    from sfumato.federated.flower.coordination import name_of_run
+
+    first = name_of_run(tmp_path, {"epsilon": 1.0})
+    assert name_of_run(tmp_path, {"epsilon": 1.0}) == first
+    assert name_of_run(tmp_path, {"epsilon": 2.0}) != first
+
+
+def test_a_server_that_is_stopped_leaves_no_process_behind(tmp_path):
+    from sfumato.federated.flower.processes import started
+
+    script = "sleep 60 & echo $! > child; wait"
+    with started(["sh", "-c", f"cd {tmp_path}; {script}"], os.environ, tmp_path / "log") as process:
+        while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text().strip():
+            time.sleep(0.05)
+    child = int((tmp_path / "child").read_text())
+    assert process.poll() is not None
+    for _ in range(100):
+        stat = Path(f"/proc/{child}/stat")
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            break
+        time.sleep(0.05)
+    else:
+        raise AssertionError("the helper is still running")
+
+
+def test_a_name_with_quotes_is_refused_because_it_would_end_a_setting():
+    with pytest.raises(InputError, match="name must not contain quotes"):
+        commands.supernode("h:1", Path("ca"), Path("key"), 1, {"name": 'north" seed=7'})
 
 
 def test_the_app_that_flower_runs_has_every_setting(tmp_path):

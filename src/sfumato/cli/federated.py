@@ -28,6 +28,8 @@ def simulate(
     method: Method = "auto",
     classes: Classes = None,
     trust: Annotated[str, typer.Option(help="'sites' or 'secure-aggregation'.")] = "sites",
+    least: Annotated[int, typer.Option(min=1, help="Sites with fewer records do not take part.")] = 1,
+    own_units: Annotated[bool, typer.Option(help="Every site finds means and scales of its own.")] = False,
     report: Annotated[Path | None, typer.Option(help="Where to write the report.")] = None,
 ) -> None:
     """Try a federation on this machine: every value of --by is a site with its own ledger and noise."""
@@ -36,10 +38,13 @@ def simulate(
         from sfumato.federated.split import by_column
 
         wishes = Wishes(epsilon, delta, None, directions, method, "replace", names(classes), False)
-        fitted = run(wishes.estimator(), by_column(data, by, response), trust)
+        centring = "sites" if own_units else "pooled"
+        fitted = run(wishes.estimator(), by_column(data, by, response), trust, least=least, centring=centring)
     console = stdout()
     for name, ledger in fitted.ledgers_.items():
         console.print(f"{name}: epsilon {ledger.spent():.4g}, {len(ledger)} releases", markup=False)
+    for name, why in fitted.left_out_.items():
+        note(f"{name} {why}")
     for name, found in fitted.disagreeing_.items():
         note(f"{name} disagrees with the other sites in {found.about}.")
     for direction in fitted.directions_:
