@@ -85,7 +85,7 @@ class Setting:
         """Of every plan, of randomised labels, and without privacy."""
         population = Population.typical(self.n_features, 1, self.signal)
         seen = {
-            name: forecast(plan, self.n, population, relation=self.relation, draws=3)
+            name: forecast(plan, self.n, population, relation=self.relation, draws=8)
             for name, plan in self.plans.items()
         }
         found = {name: one.loss for name, one in seen.items()}
