@@ -5,15 +5,32 @@
 
 import argparse
 
-from benchmarks import accuracy, dimension, federated, gep, label, location, planner, real, sparse, speed
+from benchmarks import (
+    accuracy,
+    dimension,
+    federated,
+    flows,
+    gallery,
+    gep,
+    label,
+    location,
+    peers,
+    planner,
+    real,
+    sparse,
+    speed,
+)
 
 STUDIES = {
     "accuracy": accuracy.main,
     "dimension": dimension.main,
     "federated": federated.main,
+    "gallery": gallery.main,
+    "flows": flows.main,
     "gep": gep.main,
     "label": label.main,
     "location": location.main,
+    "peers": peers.main,
     "planner": planner.main,
     "real": real.main,
     "sparse": sparse.main,

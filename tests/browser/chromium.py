@@ -1,6 +1,8 @@
 """A headless Chromium, driven by its DevTools protocol."""
 
+import fcntl
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -100,10 +102,10 @@ class Tab:
 
 @contextmanager
 def browsing() -> Iterator[Tab]:
-    """A tab of a new browser, which is gone afterwards."""
+    """A tab of a new browser, which is gone afterwards; one at a time, also where tests run side by side."""
     found = program()
     assert found is not None
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with _alone(), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         command = [found, *FLAGS, *QUIET, "--remote-debugging-port=0", f"--user-data-dir={folder}", "about:blank"]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -116,6 +118,13 @@ def browsing() -> Iterator[Tab]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(timeout=20)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    with (Path(tempfile.gettempdir()) / f"sfumato-browser-{os.getuid()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _address(note: Path, process: subprocess.Popen[bytes]) -> str:
