@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,7 @@ def _on_devices(ledger: LocalLedger) -> Account:
     spent = f"epsilon = {largest:.10g}" + (f", delta = {ledger.delta:.3g}" if ledger.delta else " (pure)")
     return Account(
         budget=f"{spent}, each person",
-        neighbours=f"any other value of {ledger.protects.partition(';')[0]}",
+        neighbours=f"any other value of {re.split('[;(]', ledger.protects)[0].strip()}",
         guarantee=ledger.guarantee,
         total=f"Every person gives one answer and pays once: {spent}",
         rows=_rows(ledger.entries, ledger.delta),
