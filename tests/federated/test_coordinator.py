@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from sfumato import InputError, PrivateSIR
+from sfumato import Bounds, InputError, PrivateSIR, PrivateSparseSIR
 from sfumato.federated import SitesLostError, simulate
 from sfumato.federated.coordinator import fit_remote
 from sfumato.privacy.ledger_file import FileLedger
+from sfumato.simulate import he
 
 SITES = ("h0", "h1", "h2")
 
@@ -145,6 +146,51 @@ def test_the_one_shot_round_stays_within_its_promised_bytes(consortium, estimato
     promised = 8 * (p * (p + 1) // 2 + p * (slices + 1) + slices)
     uploads = [transfer.received for transfer in fitted.transfers_ if transfer.line == "slices"]
     assert len(uploads) == 3 and max(uploads) <= 1.05 * promised
+
+
+def wide(tmp_path, consortium):
+    sample = he("V", n=3_000, p=40, sparse=4, random_state=1)
+    parts = {name: (sample.x[i::3].copy(), sample.y[i::3].copy()) for i, name in enumerate(SITES)}
+    return type(consortium)(tmp_path / "wide", parts), PrivateSparseSIR(1.0, 1e-5, 2, Bounds(-6, 6))
+
+
+def test_sites_vote_over_the_wire_as_in_simulation(tmp_path, consortium):
+    sites, sparse = wide(tmp_path, consortium)
+    remote = fit_remote(sparse, sites, SITES)
+    here = simulate(PrivateSparseSIR(**sparse.get_params() | {"random_state": sites.seed}), sites.parts)
+    np.testing.assert_array_equal(remote.support_, here.support_)
+    np.testing.assert_allclose(remote.directions_, here.directions_, rtol=0, atol=1e-12)
+    assert all(told["epsilon"] <= 1.0 for told in remote.spending_.values())
+    assert remote.ledger_.spent() <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("picks", "reason"),
+    [
+        ([np.nan, 1.0], "not whole numbers"),
+        ([0.5, 1.0], "not whole numbers"),
+        ([3.0, 3.0], "one twice"),
+        ([3.0, 40.0], "not there"),
+        ([3.0, -1.0], "not there"),
+        ([3.0], "wrong shape"),
+    ],
+)
+def test_picks_that_cannot_be_are_left_out_and_named(tmp_path, consortium, picks, reason):
+    sites, sparse = wide(tmp_path, consortium)
+    sites.faults["h2"] = on_line("picks 1", altered(lambda values: np.array(picks)))
+    fitted = fit_remote(sparse, sites, SITES, minimum=2)
+    assert fitted.left_out_["h2"].startswith("picks 1:") and reason in fitted.left_out_["h2"]
+
+
+def test_an_upload_twice_over_is_refused(consortium, estimator):
+    consortium.faults["h2"] = on_line("shape", altered(lambda values: np.concatenate([values, values])))
+    assert "wrong length" in fit_remote(estimator, consortium, SITES, minimum=2).left_out_["h2"]
+
+
+def test_sites_with_too_few_records_are_not_asked(consortium, estimator):
+    with pytest.raises(SitesLostError, match="fewer than the 2001 asked for"):
+        fit_remote(estimator, consortium, SITES, least=2_001)
+    assert all(spent == 0.0 for spent in spending(consortium).values())
 
 
 def test_real_sites_give_the_coordinator_a_real_guarantee(tmp_path, consortium, estimator):

@@ -22,7 +22,7 @@ from sfumato.privacy.ledger_file import FileLedger
 from sfumato.simulate import he
 
 FLOWER = Path(os.environ.get("SFUMATO_FLOWER", Path(__file__).parents[2] / ".venv-flower")) / "bin"
-ROUND = float(os.environ.get("SFUMATO_PATIENCE", "15"))
+ROUND = float(os.environ.get("SFUMATO_PATIENCE", "20"))
 NAMES = ("h0", "h1", "h2")
 pytestmark = pytest.mark.skipif(
     not (FLOWER / "flower-superlink").exists(), reason="there is no .venv-flower; `make test` creates it"

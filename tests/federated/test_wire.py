@@ -13,10 +13,12 @@ from sfumato.federated.wire import Decoder, RefusedError, canonical, encode
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records, Response
+from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 
@@ -37,11 +39,13 @@ QUERIES = [
     ResidualProduct(RESIDUAL, 1.1),
     SlicedMoments(WHITENING, BINS, GROUPS, 2),
     ProjectionHistogram(WHITENING, np.array([1.0, -1.0, 0.5]), BINS, GROUPS, 2, 6),
+    SignScores(np.array([0.0, 0.5, -0.1]), BINS, np.array([[-1.0], [-0.2], [0.7], [1.0]])),
 ]
+TWO = OnColumns(SignScores(np.array([0.0, 0.5]), BINS, np.ones((4, 2))), np.array([2, 0]))
 RECORDS = Records(np.random.default_rng(0).normal(size=(50, P)), np.random.default_rng(1).normal(size=50))
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)
+@pytest.mark.parametrize("query", [*QUERIES, TWO], ids=lambda query: type(query).__name__)
 def test_a_question_read_back_gives_the_same_sum_and_the_same_noise(query):
     back = Decoder().query(json.loads(canonical(encode(query))))
     check(back, FACTS)
@@ -96,6 +100,9 @@ def _floats(*shape):
         _wrong(QUERIES[0], "bins.edges.data", "no base64!"),
         _wrong(QUERIES[0], "bins.edges.data", "////////f38AAAAAAADwfwAAAAAAAPB/"),
         _wrong(QUERIES[0], "bins.edges.type", "object"),
+        _wrong(TWO, "query", encode(TWO)),
+        _wrong(TWO, "query", encode(GRID)),
+        _wrong(TWO, "columns", _floats(2)),
     ],
 )
 def test_what_is_not_a_known_question_is_refused(data):
@@ -128,6 +135,13 @@ def test_what_is_not_a_known_question_is_refused(data):
         encode(SlicedMoments(WHITENING, BINS, np.array([0, 1]), 2)),
         _wrong(QUERIES[8], "direction", _floats(P)),
         _wrong(QUERIES[8], "columns", 10_000),
+        _wrong(QUERIES[9], "table", _floats(3, 1)),
+        _wrong(QUERIES[9], "centre", _floats(P + 1)),
+        encode(OnColumns(TWO.query, np.array([1, 1]))),
+        encode(OnColumns(TWO.query, np.array([1, 3]))),
+        encode(OnColumns(TWO.query, np.array([-1, 1]))),
+        encode(OnColumns(TWO.query, np.array([1]))),
+        encode(OnColumns(TWO.query, np.array([0, 1, 2, 0]))),
     ],
 )
 def test_parameters_a_bound_was_not_proved_for_are_refused(data):

@@ -21,6 +21,7 @@ def server(
     delta: Delta = None,
     directions: Directions = "auto",
     method: Method = "auto",
+    sparse: Annotated[bool, typer.Option("--sparse", help="Few of many features matter; sites vote which.")] = False,
     lower: Annotated[str, typer.Option(help="Lower bound of all features, or of each: a,b,c.")] = "",
     upper: Annotated[str, typer.Option(help="Upper bound of all features, or of each: a,b,c.")] = "",
     classes: Classes = None,
@@ -55,7 +56,7 @@ def server(
     wanted = fit.estimator(bounds_of(lower, upper))
     settings: dict[str, str | int | float] = {"epsilon": wanted.epsilon, "delta": wanted.delta, "method": method}
     settings |= {"directions": directions, "lower": lower, "upper": upper, "classes": "|".join(fit.classes or ())}
-    settings |= {"minimum": needed, "least": least, "wait": wait, "timeout": timeout}
+    settings |= {"minimum": needed, "least": least, "sparse": int(sparse), "wait": wait, "timeout": timeout}
     note(f"waiting for {len(site)} site(s) on {host}:{port}; log: {folder / 'server.log'}; Ctrl-C keeps the run.")
     found = coordinate(Address(host, port, ca, certificate, key), site, folder, settings)
     stdout().print(summary(found), markup=False)

@@ -5,6 +5,7 @@ float64 could turn a record's contribution into something no bound covers. So ev
 the site's own public facts; the noise then follows from the site's own copy of the plan and the sum's own bound.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.federated.facts import Facts
 from sfumato.federated.wire import RefusedError
+from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import LARGEST_COEFFICIENT, Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import CAP_UNITS, Whitening
 from sfumato.sums import BoundedSum
@@ -55,8 +58,30 @@ def check(query: BoundedSum, facts: Facts) -> None:
             _demand(query.columns <= MOST_COLUMNS, "it has too many columns")
             _vector(query.direction, facts)
             _demand(1e-100 < float(np.abs(query.direction).max()) < 1e100, "its direction is out of range")
+        case SignScores():
+            _scores(query, facts)
+        case OnColumns():
+            _columns(query, facts)
         case _:
             raise RefusedError("the question is of a kind that sites do not answer.")
+
+
+def _columns(query: OnColumns, facts: Facts) -> None:
+    columns = query.columns
+    _demand(columns.ndim == 1 and 1 <= columns.size <= facts.n_features, "it is about another number of features")
+    _demand(int(columns.min()) >= 0 and int(columns.max()) < facts.n_features, "it names columns that are not there")
+    _demand(np.unique(columns).size == columns.size, "it names a column twice")
+    check(query.query, replace(facts, n_features=int(columns.size)))
+
+
+def _scores(query: SignScores, facts: Facts) -> None:
+    _vector(query.centre, facts)
+    _demand(float(np.abs(query.centre).max()) <= 1e150, "its centre is out of range")
+    _bins(query.bins, facts)
+    table = query.table
+    _demand(table.ndim == 2 and table.shape[0] == query.bins.count, "its table has another shape")
+    _demand(0 < table.shape[1] <= MOST_COLUMNS, "its table has too many columns")
+    _demand(float(np.abs(table).max()) <= LARGEST_COEFFICIENT, "its table is out of range")
 
 
 def _demand(holds: Any, why_not: str) -> None:

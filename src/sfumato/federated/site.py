@@ -18,6 +18,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.settings.central import Central
 from sfumato.settings.federated import SiteCurator, site_plan
 from sfumato.sources import Source
+from sfumato.statistics.columns import OnColumns
 from sfumato.typing import FloatArray
 
 
@@ -84,7 +85,7 @@ class Site:
         self._store.begin(terms.run, terms.to_json(), ledger.run)
 
     def answer(self, run: Any, line: Any, question: Any) -> FloatArray:
-        """The noisy sum; charged before the noise is drawn, stored before it is sent."""
+        """The noisy sum, or the private picks; charged before the noise is drawn, stored before it is sent."""
         terms, account = self._terms(run)
         if not isinstance(line, str) or line not in dict(terms.shares):
             raise RefusedError("the plan has no such line.")
@@ -93,17 +94,21 @@ class Site:
         if kept is not None:
             return kept
         query = self._decoders.setdefault(terms.run, Decoder()).query(question)
-        if type(query) is not kind_of(line):
+        inner = query.query if isinstance(query, OnColumns) else query
+        if type(inner) is not kind_of(line):
             raise RefusedError(f"line {line!r} does not ask this kind of question.")
         check(query, self.facts())
         ledger, noise = RunLedger(self._ledger, account), site_noise(self._random_state, self.name)
         self._store.claim(terms.run, line, fingerprint)
+        plan = terms.plan()
         try:
-            release = SiteCurator(Central(self._source), terms.plan(), ledger, noise, terms.trust).answer(query, line)
+            door = SiteCurator(Central(self._source), plan, ledger, noise, terms.trust)
+            picks = plan.line(line).mechanism == "selection"
+            value = door.select(query, line).astype(np.float64) if picks else door.answer(query, line).value
         except BudgetError as error:
             raise RefusedError(str(error)) from None
-        self._store.keep(terms.run, line, release.value)
-        return release.value
+        self._store.keep(terms.run, line, value)
+        return value
 
     def close(self, run: Any) -> dict[str, Any]:
         """End a run: what it did not use is given back, and the site's spending is told."""

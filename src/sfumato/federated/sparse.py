@@ -17,8 +17,6 @@ from sfumato.records import Response
 
 SHARES = {"ranks": 0.06, "picks": 0.5, "scores": 0.2, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
 """Parts of the zCDP cost; relative."""
-PICKS = 2
-"""Features that a site names in a round."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from sfumato.estimators.pipeline import Task
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.estimators.sparse_pipeline import SparseTask
 from sfumato.federated.facts import Facts
-from sfumato.federated.sparse import PICKS, SparseSites
-from sfumato.federated.voting import ROUNDS
+from sfumato.federated.sparse import SparseSites
+from sfumato.federated.voting import PICKS, ROUNDS
 from sfumato.iterate.descent import Schedule
 from sfumato.privacy.budget import Budget
 from sfumato.typing import Relation

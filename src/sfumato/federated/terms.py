@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.errors import SfumatoError
 from sfumato.estimators.parameters import relation_of
+from sfumato.federated.voting import PICKS, plan_votes
 from sfumato.federated.wire import RefusedError
 from sfumato.iterate.descent import Schedule, plan_descent
 from sfumato.iterate.location import plan_location
@@ -22,6 +23,7 @@ from sfumato.statistics.gradients import ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.sums import BoundedSum
 from sfumato.typing import Relation
@@ -36,9 +38,10 @@ _LINES = (
     *plan_descent(_ANY, 1.0, 1.0),
     *plan_one_shot(1.0),
     *plan_picture(1.0),
+    *plan_votes(PICKS, 1.0, 1.0),
 )
 KNOWN: Mapping[str, Line] = {line.name: line for line in _LINES}
-"""Every line a site answers; purpose and formula come from here, not from the coordinator."""
+"""Every line a site answers; purpose, mechanism and formula come from here, not from the coordinator."""
 _KINDS: Mapping[str, type[BoundedSum]] = {
     "magnitude": OctaveHistograms,
     "span": LinearHistograms,
@@ -52,6 +55,8 @@ _KINDS: Mapping[str, type[BoundedSum]] = {
     "step": ResidualProduct,
     "slices": SlicedMoments,
     "picture": ProjectionHistogram,
+    "picks": SignScores,
+    "scores": SignScores,
 }
 
 
@@ -72,8 +77,8 @@ class Terms:
 
     def plan(self) -> Plan:
         """The calibrated plan, computed by whoever reads the terms: noise is never taken from the wire."""
-        lines = (Line(name, KNOWN[name].purpose, share, KNOWN[name].sensitivity) for name, share in self.shares)
-        return Plan(tuple(lines)).calibrate(self.budget)
+        lines = tuple(replace(KNOWN[name], share=share, rho=0.0) for name, share in self.shares)
+        return Plan(lines).calibrate(self.budget)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""

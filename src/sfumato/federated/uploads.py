@@ -12,7 +12,7 @@ from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.sums import BoundedSum
-from sfumato.typing import Relation
+from sfumato.typing import IntArray, Relation
 
 REACH = 12.0
 """Standard deviations of noise an honest answer may be off by: one number in 10**32 is."""
@@ -63,3 +63,15 @@ def release_from(
         if (np.abs(value) > largest * (1 + 1e-9)).any():
             raise BadUploadError("the upload has values larger than its records can add up to.")
     return Release(value, std)
+
+
+def picks_from(head: dict[str, Any], values: bytes, query: BoundedSum, line: Line) -> IntArray:
+    """The upload as picks among the columns asked about, or `BadUploadError`."""
+    if head.get("line") != line.name or head.get("shape") != [line.picks] or len(values) != 8 * line.picks:
+        raise BadUploadError("the upload has the wrong shape or answers another line.")
+    value = np.frombuffer(values, dtype="<f8")
+    if not np.isfinite(value).all() or (value != np.rint(value)).any():
+        raise BadUploadError("the upload has picks that are not whole numbers.")
+    if value.min() < 0 or value.max() >= query.shape[-1] or np.unique(value).size < value.size:
+        raise BadUploadError("the upload has picks that are not there, or one twice.")
+    return value.astype(np.int64)

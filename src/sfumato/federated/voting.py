@@ -20,7 +20,8 @@ from sfumato.statistics.scores import SignScores
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
-ROUNDS = 4
+ROUNDS, PICKS = 4, 2
+"""Rounds of the vote, and features that a site names in each."""
 MAJORITY = 0.15
 """Part of the sites that must name a feature to elect it at once."""
 SEATS = 12

@@ -16,10 +16,12 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import SfumatoError
+from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
@@ -49,6 +51,8 @@ FIELDS: Mapping[type, Mapping[str, Any]] = {
         "n_slices": "count",
         "slice_weight": "number",
     },
+    SignScores: {"centre": "floats", "bins": Bins, "table": "floats"},
+    OnColumns: {"query": "question", "columns": "integers"},
     ProjectionHistogram: {
         "whitening": Whitening,
         "direction": "floats",
@@ -109,6 +113,12 @@ class Decoder:
             raise RefusedError("the question is not a bounded sum.")
         return value
 
+    def _inner(self, data: Any) -> BoundedSum:
+        """A question inside another; no deeper, so that what is asked stays readable."""
+        if isinstance(data, dict) and data.get("kind") == OnColumns.__name__:
+            raise RefusedError("the question selects columns twice.")
+        return self.query(data)
+
     def _object(self, data: Any, wanted: type | None) -> Any:
         kind = _KINDS.get(data["kind"]) if isinstance(data, dict) and isinstance(data.get("kind"), str) else None
         if kind is None or wanted not in (None, kind):
@@ -124,6 +134,8 @@ class Decoder:
     def _decoded(self, data: Any, of: Any, name: str) -> Any:
         if isinstance(of, type):
             return self._object(data, of)
+        if of == "question":
+            return self._inner(data)
         if of in _TYPES:
             return _array(data, of, name)
         if of == "count or null" and data is None:
@@ -138,7 +150,7 @@ class Decoder:
 
 
 def _encoded(value: Any, of: Any) -> Any:
-    if isinstance(of, type):
+    if isinstance(of, type) or of == "question":
         return encode(value)
     if of in _TYPES:
         array = np.ascontiguousarray(value, dtype=_TYPES[of])

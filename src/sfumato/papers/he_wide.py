@@ -7,8 +7,9 @@ import numpy as np
 from sfumato import SIR, Bounds, Budget, subspace_distance
 from sfumato.errors import PrivacyWarning
 from sfumato.federated.ccmd import ccmd
-from sfumato.federated.sparse import PICKS, SparseSites, run_sparse_sites
+from sfumato.federated.sparse import SparseSites, run_sparse_sites
 from sfumato.federated.task import schedule_of
+from sfumato.federated.voting import PICKS
 from sfumato.papers.he import COMPARED, delta_of, drawn, printed, printed_methods, response_of, slices_of
 from sfumato.papers.study import Row, Study, Values
 from sfumato.papers.wide_sites import WideSites, far_signs

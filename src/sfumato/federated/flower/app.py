@@ -8,6 +8,7 @@ CONFIG: dict[str, str | int | float] = {
     "wait": 60.0,
     "timeout": 120.0,
     "least": 1,
+    "sparse": 0,
     "out": "result",
     "run": "",
     "epsilon": 1.0,

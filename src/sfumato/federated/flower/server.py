@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError, SfumatoError
 from sfumato.estimators.sir import PrivateSIR
+from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.coordinator import fit_remote
 from sfumato.federated.outcome import write_json, write_outcome
 from sfumato.federated.wire import canonical
@@ -52,7 +53,8 @@ def main(grid: Any, context: Any) -> None:
 def estimator_of(config: Mapping[str, Any]) -> PrivateSIR:
     """The estimator a run configuration describes."""
     directions = str(config["directions"])
-    return PrivateSIR(
+    kind = PrivateSparseSIR if config["sparse"] else PrivateSIR
+    return kind(
         epsilon=float(config["epsilon"]),
         delta=float(config["delta"]),
         n_directions=int(directions) if directions.isdecimal() else directions,

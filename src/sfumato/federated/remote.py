@@ -1,0 +1,153 @@
+"""The sites of a run as a coordinator knows them: asks their lines, checks every upload, gives up on who is gone."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from sfumato.federated.facts import Facts
+from sfumato.federated.terms import Terms
+from sfumato.federated.uploads import BadUploadError, facts_from, picks_from, release_from
+from sfumato.federated.wire import canonical, encode
+from sfumato.privacy.events import Selection
+from sfumato.privacy.ledger import Entry
+from sfumato.privacy.plan import Line, Plan
+from sfumato.release import Release
+from sfumato.settings.federated import SiteLedger
+from sfumato.sums import BoundedSum
+from sfumato.typing import IntArray
+
+PATIENCE = 2
+T = TypeVar("T")
+
+
+class Transport(Protocol):
+    """Carries messages to sites; Flower, or a function call."""
+
+    def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
+        """Replies by site; a site that is slow or gone is simply absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Bytes of one question to one site and of its answer (numbers and header)."""
+
+    line: str
+    site: str
+    sent: int
+    received: int
+
+
+class RemoteSites:
+    """The sites of one run, as the coordinator knows them. Implements `Sites`."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.facts: dict[str, Facts] = {}
+        self.left_out: dict[str, str] = {}
+        self.transfers: list[Transfer] = []
+        self._missed: Counter[str] = Counter()
+        self._run, self._plan, self._ledger = "", Plan(()), SiteLedger.__new__(SiteLedger)
+
+    @property
+    def sizes(self) -> Mapping[str, int | None]:
+        """Number of records of each site that takes part."""
+        return {name: facts.n_records for name, facts in self.facts.items()}
+
+    def meet(self, names: tuple[str, ...]) -> None:
+        """Ask the sites for their public facts."""
+        for site, (head, _) in self._exchange("facts", dict.fromkeys(names, canonical({"ask": "facts"}))).items():
+            try:
+                self.facts[site] = facts_from(head)
+            except BadUploadError as error:
+                self.left_out[site] = str(error)
+
+    def dismiss(self, reasons: Mapping[str, str]) -> None:
+        """Go on without some sites."""
+        self.left_out |= reasons
+        self.facts = {site: facts for site, facts in self.facts.items() if site not in reasons}
+
+    def propose(self, terms: Terms, ledger: SiteLedger) -> None:
+        """Propose the plan; a site that refuses does not take part."""
+        self._run, self._plan, self._ledger = terms.run, terms.plan(), ledger
+        message = canonical({"ask": "accept", "terms": terms.to_json()})
+        replies = self._exchange("plan", dict.fromkeys(self.facts, message))
+        for site in list(self.facts):
+            if replies.get(site, ({}, b""))[0].get("accepted") is not True:
+                self.left_out.setdefault(site, "did not answer the proposal.")
+                del self.facts[site]
+
+    def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
+        """Everybody's checked release; a site with a bad upload is left out of the rest of the run, and named."""
+        line, relation = self._plan.line(name), self._ledger.relation
+        releases = self._answers(
+            query,
+            line,
+            lambda site, head, values: release_from(head, values, query, line, relation, self.facts[site].n_records),
+        )
+        if releases:
+            std = float(next(iter(releases.values())).noise_std.max())
+            self._record(query, line, std * (2 * line.rho) ** 0.5, std)
+        return releases
+
+    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
+        """Everybody's checked picks."""
+        line = self._plan.line(name)
+        picks = self._answers(query, line, lambda site, head, values: picks_from(head, values, query, line))
+        if picks and isinstance(line.event, Selection):
+            peak = query.peak(self._ledger.relation)
+            self._record(query, line, peak, math.pi / math.sqrt(6.0) * 2.0 * peak / line.event.epsilon)
+        return picks
+
+    def _answers(self, query: BoundedSum, line: Line, read: Callable[[str, dict[str, Any], bytes], T]) -> dict[str, T]:
+        message = canonical({"ask": "answer", "run": self._run, "line": line.name, "query": encode(query)})
+        asked = [site for site in self.facts if site not in self.left_out]
+        replies = self._exchange(line.name, dict.fromkeys(asked, message))
+        self._miss(line.name, [site for site in asked if site not in replies])
+        found = {}
+        for site, (head, values) in replies.items():
+            try:
+                found[site] = read(site, head, values)
+            except BadUploadError as error:
+                self.left_out[site] = f"{line.name}: {error}"
+        return found
+
+    def _record(self, query: BoundedSum, line: Line, sensitivity: float, std: float) -> None:
+        entry = (line.purpose, query.describe, line.event, sensitivity, std, line.share)
+        self._ledger.record(Entry(*entry, self._ledger.relation))
+
+    def _miss(self, name: str, absent: list[str]) -> None:
+        """A site that misses rounds in a row is given up, so that the others need not wait for it every time."""
+        self._missed = Counter({site: self._missed[site] + 1 for site in absent})
+        for site in absent:
+            if self._missed[site] >= PATIENCE:
+                self.left_out.setdefault(site, f"{name}: did not answer {PATIENCE} rounds in a row.")
+
+    def close(self) -> dict[str, dict[str, Any]]:
+        """End the run at every site; what each says it has spent."""
+        message = canonical({"ask": "close", "run": self._run})
+        asked = [site for site in self.facts if site not in self.left_out]
+        return {site: head for site, (head, _) in self._exchange("close", dict.fromkeys(asked, message)).items()}
+
+    def _exchange(self, line: str, requests: Mapping[str, str]) -> dict[str, tuple[dict[str, Any], bytes]]:
+        replies = {}
+        for site, (text, values) in self._transport.send(requests).items():
+            if site not in requests or site in self.left_out:
+                continue
+            self.transfers.append(Transfer(line, site, len(requests[site]), len(text) + len(values)))
+            head = _object(text)
+            if head is None or "refused" in head:
+                self.left_out[site] = f"{line}: {'unreadable reply' if head is None else str(head['refused'])[:500]}"
+                continue
+            replies[site] = (head, values)
+        return replies
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
