@@ -78,8 +78,9 @@ def _means(
     w, s, _ = np.linalg.svd(truncated, full_matrices=True)
     values = np.zeros(p)
     values[: len(s)] = s
-    d = int(np.argmax(values[: len(s) - 1] - values[1 : len(s)])) + 1
-    values[d:] = values[d:].mean()
+    if len(s) > 1:  # the largest gap ends the structure; the values behind it are made equal
+        d = int(np.argmax(values[: len(s) - 1] - values[1 : len(s)])) + 1
+        values[d:] = values[d:].mean()
     bound = smallest**2 * epsilon**2 / (8 * truncation**2 * p * math.log(2 / delta))
     ratio = 1.0 / np.maximum(values, 1e-12) / values.sum()
     noise = w @ (1.0 / np.sqrt(bound * ratio)[:, None] * rng.standard_normal((p, slices)))
