@@ -70,6 +70,17 @@ def test_records_needed_meets_the_target():
         records_needed(0.0, lambda n: 1.0)
 
 
+def test_epsilon_needed_meets_the_target_or_says_that_none_does():
+    explanation = PrivateSIR(1.0, bounds=Bounds(-1, 1)).explain(3_000, 8)
+    needed = explanation.epsilon_for(0.15)
+    at_it = PrivateSIR(needed, bounds=Bounds(-1, 1), method="descent").explain(3_000, 8).plan
+    assert forecast(at_it, 3_000, Population.typical(8), draws=10).loss == pytest.approx(0.15, rel=0.3)
+    assert explanation.epsilon_for(0.001) == math.inf  # below what 3,000 records show without privacy
+    assert "or with these records epsilon of about" in str(explanation)
+    with pytest.raises(InputError, match="target"):
+        explanation.epsilon_for(-1.0)
+
+
 def test_two_directions_have_a_forecast_too():
     plan = PrivateSIR(1.0, n_directions=2, bounds=Bounds(-1, 1)).explain(20_000, 10).plan
     seen = forecast(plan, 20_000, Population.typical(10, 2, 0.9))

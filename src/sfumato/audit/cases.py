@@ -170,7 +170,7 @@ class OneRelease:
     mu: float
 
     def __call__(self, records: Records, noise: Noise) -> FloatArray:
-        return self.many(records, noise, 1)[0]
+        return np.asarray(self.many(records, noise, 1)[0])
 
     def many(self, records: Records, noise: Noise, runs: int) -> FloatArray:
         """Outputs of that many runs, a row for each."""

@@ -69,14 +69,13 @@ def _below(epsilon: float) -> Callable[[Any, Noise], Any]:
 
 
 def _whole_record(epsilon: float, delta: float, mu: float) -> Attacked:
-    """Two records as far apart as the bound allows: of one slice with `sqrt(4.5)` between them, found by angle."""
+    """Two records as far apart as the bound allows: at a right angle and of different slices."""
     device = RecordRandomiser(2, BOX, (0.0,), epsilon, delta, radius=1.0)
 
     def answer(record: FloatArray, noise: Noise) -> FloatArray:
-        return device.randomize(record[None, :2], record[2:], noise)[0]
+        return np.asarray(device.randomize(record[None, :2], record[2:], noise)[0])
 
-    # unit vectors at the angle whose cosine is -1/4: |u - v|^2 + |u u' - v v'|^2 = 2 (1 - c) + 2 (1 - c^2) = 4.375,
-    # and of different slices at a right angle: 2 (1 + 1/4) + 2 = 4.5
+    # squared distance 2 (1 + 1/4) of the slice sums and 2 of the second moments: 4.5, the bound of the proof
     return Attacked(answer, np.array([1.0, 0.0, -1.0]), np.array([0.0, 1.0, 1.0]), mu)
 
 

@@ -11,7 +11,15 @@ from sfumato.estimators.pipeline import SHARES
 from sfumato.iterate.descent import Schedule, plan_descent
 from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.planner.compare import Along, Comparison, Setting, compare
-from sfumato.planner.forecast import Forecast, forecast, label_forecast, method_of, records_needed
+from sfumato.planner.forecast import (
+    Forecast,
+    epsilon_needed,
+    forecast,
+    label_forecast,
+    method_of,
+    private_loss,
+    records_needed,
+)
 from sfumato.planner.population import Population
 from sfumato.planner.recommend import WIDEST, recommend
 from sfumato.privacy.accounting import total_epsilon
@@ -70,6 +78,16 @@ class Explanation:
             return forecast(self.plan, n, population, relation=self.relation, draws=2).loss
 
         return records_needed(target, loss, float(max(self.n_samples, 100)))
+
+    def epsilon_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int = 1) -> float:
+        """Epsilon at which the expected loss of these records is `target`, delta as it is; inf if none up to 100 is."""
+        population = Population.typical(self.n_features, n_directions, signal)
+
+        def loss(epsilon: float) -> float:
+            plan = self.plan.calibrate(Budget.approximate(epsilon, self.budget.delta or 1e-6))
+            return private_loss(plan, self.n_samples, population, self.relation, 3)
+
+        return epsilon_needed(target, loss)
 
     @property
     def label_loss(self) -> float:
@@ -167,10 +185,12 @@ class Explanation:
         """What the numbers mean, in sentences."""
         needed = self.records_for(TARGET)
         enough = "no number of records" if math.isinf(needed) else f"about {_rounded(needed):,} records"
+        epsilon = self.epsilon_for(TARGET)
+        spend = "no epsilon up to 100" if math.isinf(epsilon) else f"epsilon of about {epsilon:.2g}"
         share = self.limit.privacy / self.limit.value
         return [
             f"Method with the least expected loss at this size: {self.recommended}.",
-            f"A loss of {TARGET:g} at a signal of 50 % needs {enough}.",
+            f"A loss of {TARGET:g} at a signal of 50 % needs {enough}, or with these records {spend}.",
             f"If x were public and only y private, randomised labels at the same epsilon would give about "
             f"{self.label_loss:.3f}.",
             f"No method avoids the rate of {self.limit.source}; at this size privacy makes {share:.0%} of it.",

@@ -154,6 +154,23 @@ def records_needed(target: float, loss_of: Callable[[float], float], start: floa
     return n
 
 
+def epsilon_needed(target: float, loss_of: Callable[[float], float]) -> float:
+    """Epsilon from 0.01 to 100 at which a decreasing loss meets the target, within 10 %; inf if 100 will not do.
+
+    >>> round(epsilon_needed(0.1, lambda epsilon: 0.05 + 0.1 / epsilon), 1)
+    2.0
+    """
+    if not target > 0:
+        raise InputError(f"target must be a positive distance, got {target!r}; 0.1 is a good direction.")
+    low, high = math.log(0.01), math.log(100.0)
+    if loss_of(math.exp(high)) > target:
+        return math.inf
+    while high - low > 0.1:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if loss_of(math.exp(middle)) <= target else (middle, high)
+    return math.exp((low + high) / 2.0)
+
+
 def label_forecast(n: float, p: int, epsilon: float, signal: float = 0.5, k: int = 1) -> float:
     """Expected distance of `LabelPrivateSIR` before it refines, on independent features: first order.
 
