@@ -27,12 +27,14 @@ def demo(
         from sfumato.estimators.sir import PrivateSIR
         from sfumato.files import open_source
         from sfumato.report.build import document
+        from sfumato.report.html import render
 
         domain = datasets.domain("flights")
         bounds = Bounds(*zip(*(domain[name] for name in FEATURES), strict=True))
         bar.say("reading the flights")
         source = open_source([datasets.path("flights")], RESPONSE, FEATURES)
         sir = PrivateSIR(epsilon=1.0, delta=1e-6, picture=True, bounds=bounds).fit(source)
-        sir.report(draft)
-    show_document(stdout(), document(sir), f"{RESPONSE} of flights from New York", sir.eigenvalues_.tolist())
+        shown = document(sir)
+        draft.write_text(render(shown), encoding="utf-8")
+    show_document(stdout(), shown, f"{RESPONSE} of flights from New York", sir.eigenvalues_.tolist())
     show_files(stdout(), [(str(out), "the report: open it in a browser")])

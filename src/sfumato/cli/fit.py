@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sfumato.estimators.explanation import Explanation
     from sfumato.estimators.sir import PrivateSIR
     from sfumato.files import FileSource
+    from sfumato.report import Document
 
 RESULTS = {
     "report.html": "the report: open it in a browser",
@@ -179,7 +180,9 @@ def _run(study: Study, wishes: Wishes, out: Path | None, cap_ledger: Path | None
     again = out is not None and (out / "model.json").exists()
     output = nullcontext() if out is None else new_directory(out)
     with output as draft, _notes(), working("loading the library") as bar:
+        from sfumato.cli.show import show_document
         from sfumato.model import standalone
+        from sfumato.report.build import document
 
         estimator = wishes.estimator()
         source = study.source(wishes.classes)
@@ -188,10 +191,11 @@ def _run(study: Study, wishes: Wishes, out: Path | None, cap_ledger: Path | None
         bar.say("reading and checking the records")
         estimator.fit(bar.watch(source))
         fitted = standalone(estimator)
+        bar.say("writing the report")
+        shown = document(fitted, forecasts=draft is not None)
         if draft is not None:
-            bar.say("writing the report")
-            _write(fitted, source, study.response, draft)
-    _show(fitted, study)
+            _write(fitted, shown, source, study.response, draft)
+    show_document(stdout(), shown, study.title, fitted.eigenvalues_.tolist())
     if ledger is not None:
         say_what_is_left(ledger)
     if out is None:
@@ -204,12 +208,13 @@ def _run(study: Study, wishes: Wishes, out: Path | None, cap_ledger: Path | None
     show_files(stdout(), [(str(out / name), purpose) for name, purpose in RESULTS.items()])
 
 
-def _write(estimator: "PrivateSIR", source: "FileSource", response: str, draft: Path) -> None:
+def _write(estimator: "PrivateSIR", shown: "Document", source: "FileSource", response: str, draft: Path) -> None:
     import csv
 
     from sfumato.model import save_model
+    from sfumato.report.html import render
 
-    estimator.report(draft / "report.html")
+    (draft / "report.html").write_text(render(shown), encoding="utf-8")
     save_model(estimator, draft / "model.json", response=response, columns=source.columns)
     k = range(1, len(estimator.directions_) + 1)
     header = [text for i in k for text in (f"direction_{i}", f"standard_error_{i}")]
@@ -219,13 +224,6 @@ def _write(estimator: "PrivateSIR", source: "FileSource", response: str, draft: 
         writer.writerow(["feature", *header])
         for j, name in enumerate(source.columns.names):
             writer.writerow([name, *(repr(float(row[j])) for row in pairs)])
-
-
-def _show(estimator: "PrivateSIR", study: Study) -> None:
-    from sfumato.cli.show import show_document
-    from sfumato.report.build import document
-
-    show_document(stdout(), document(estimator), study.title, estimator.eigenvalues_.tolist())
 
 
 @contextmanager

@@ -57,7 +57,8 @@ def _directions(document: Document, explained: Sequence[float]) -> RenderableTyp
     blocks: list[RenderableType] = [_direction(document, k, explained[k : k + 1]) for k in shown]
     hidden = document.n_directions - len(blocks)
     more = [Text(f"and {hidden} more directions", style=QUIET)] if hidden else []
-    return Group(Columns(blocks, padding=(0, 4)), *more, Text(document.spectrum.why, style=QUIET))
+    why = "" if document.spectrum is None else document.spectrum.why
+    return Group(Columns(blocks, padding=(0, 4)), *more, Text(why, style=QUIET))
 
 
 def _direction(document: Document, k: int, explained: Sequence[float]) -> Table:

@@ -18,8 +18,8 @@ from sfumato.report.whatif import what_if
 __all__ = ["document"]
 
 
-def document(estimator: Any) -> Document:
-    """Everything a report says about a fitted estimator of any kind."""
+def document(estimator: Any, *, forecasts: bool = True) -> Document:
+    """Everything a report says about a fitted estimator of any kind; without `forecasts` a little sooner."""
     account = account_of(estimator)
     loadings, units = loadings_of(estimator)
     picture = getattr(estimator, "picture_", None)
@@ -36,7 +36,7 @@ def document(estimator: Any) -> Document:
         notes=_notes(estimator, units),
         reproduce=_reproduce(estimator),
         rehearsal=account.rehearsal,
-        what_if=what_if(estimator),
+        what_if=what_if(estimator) if forecasts else None,
         unit=words.unit(estimator),
     )
 
