@@ -4,7 +4,7 @@
 
 A case is accepted, or refused with a `SfumatoError` in one line; anything else (another exception, more than 20 s) is
 a finding, printed with its number so that it can be repeated: `--only arrays --first 1234 --cases 1`. Tallies are kept
-in fuzz.json by entry point, so that they can be made one by one; the page has those with at least 10,000 cases.
+in fuzz.json by entry point, in pieces, and a second call with --keep goes on.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from sfumato import SfumatoError
 RESULTS = Path(__file__).parent / "results"
 ENTRIES = fuzz_entries.ENTRIES | fuzz_wire.ENTRIES
 ENOUGH = 10_000
+PIECE = 500
 
 
 def attempt(entry, number, folder):
@@ -54,7 +55,7 @@ def overdue(number, frame):
 
 def run(entry, first, cases, folder):
     """Tally of an entry point, and what was found."""
-    began, tally, found = time.monotonic(), Counter(), Counter()
+    began, tally, found = time.process_time(), Counter(), Counter()
     for number in range(first, first + cases):
         outcome = attempt(entry, number, folder)
         tally[outcome.split()[0]] += 1
@@ -63,17 +64,33 @@ def run(entry, first, cases, folder):
             if found[outcome] == 1:
                 print(entry, number, outcome, file=sys.stderr, flush=True)
     counts = {"cases": cases, "accepted": tally["accepted"], "refused": tally["refused"], "found": tally["FOUND"]}
-    return counts | {"seconds": round(time.monotonic() - began), "what": dict(found)}
+    return counts | {"seconds": round(time.process_time() - began, 1), "what": dict(found)}
+
+
+def kept_run(entry, cases, seconds, folder):
+    """Go on where the last run of this entry point ended, in pieces, each saved."""
+    store, began = RESULTS / "fuzz.json", time.process_time()
+    while True:
+        kept = json.loads(store.read_text()) if store.exists() else {}
+        done = kept.get(entry, {"cases": 0, "accepted": 0, "refused": 0, "found": 0, "seconds": 0.0, "what": {}})
+        if done["cases"] >= cases or time.process_time() - began > seconds:
+            return done
+        more = run(entry, done["cases"], min(PIECE, cases - done["cases"]), folder)
+        total = {name: done[name] + more[name] for name in done if name != "what"}
+        total["what"] = dict(Counter(done["what"]) + Counter(more["what"]))
+        kept = (json.loads(store.read_text()) if store.exists() else {}) | {entry: total}
+        store.write_text(json.dumps(kept, indent=1))
+        (RESULTS / "fuzz.md").write_text(page(kept))
 
 
 def row(entry, result):
-    cells = (result[name] for name in ("cases", "accepted", "refused", "found", "seconds"))
+    cells = (f"{result[name]:.10g}" for name in ("cases", "accepted", "refused", "found", "seconds"))
     return f"| {entry} | {' | '.join(map(str, cells))} |"
 
 
 def page(kept):
     lines = ["| entry point | cases | accepted | refused | found | s |", "|---|---|---|---|---|---|"]
-    lines += [row(entry, kept[entry]) for entry in ENTRIES if kept.get(entry, {}).get("cases", 0) >= ENOUGH]
+    lines += [row(entry, kept[entry]) for entry in ENTRIES if entry in kept]
     notes = [f"* {entry}: {count} x {what}" for entry, one in kept.items() for what, count in one["what"].items()]
     head = f"`python -m benchmarks.fuzz --cases {ENOUGH}`, Python {platform.python_version()}."
     about = "Accepted: the input was fine, or harmless. Refused: one sentence, nothing spent. Found: anything else."
@@ -87,22 +104,21 @@ def main():
     parser.add_argument("--cases", type=int, default=ENOUGH)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", choices=list(ENTRIES), action="append")
-    parser.add_argument("--keep", action="store_true", help="write results/fuzz.json and fuzz.md")
+    parser.add_argument("--keep", action="store_true", help="write results/fuzz.json and fuzz.md, and go on from there")
+    parser.add_argument("--seconds", type=float, default=1e9, help="with --keep: begin no piece after so long")
     given = parser.parse_args()
     signal.signal(signal.SIGALRM, overdue)
     os.environ["OMP_NUM_THREADS"] = "1"
-    store = RESULTS / "fuzz.json"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "work").mkdir()
         fuzz_entries.seeds(folder)
         for entry in given.only or ENTRIES:
-            result = run(entry, given.first, given.cases, folder)
-            print(row(entry, result), flush=True)
             if given.keep:
-                kept = (json.loads(store.read_text()) if store.exists() else {}) | {entry: result}
-                store.write_text(json.dumps(kept, indent=1))
-                (RESULTS / "fuzz.md").write_text(page(kept))
+                result = kept_run(entry, given.cases, given.seconds, folder)
+            else:
+                result = run(entry, given.first, given.cases, folder)
+            print(row(entry, result), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from benchmarks.study import RESULTS, mean, replicate, write
+from benchmarks.study import RESULTS, Mean, mean, replicate, write
 from sfumato import SIR, LabelPrivateIHT, LabelPrivateSIR, subspace_distance
 from sfumato.local import Answers, NumberRandomiser
 from sfumato.simulate import xia
@@ -17,9 +17,9 @@ SETTINGS = (
     ("M2", 20_000, 15, 3.0),
     ("M3", 30_000, 10, 3.0),
 )
-BASE = {"n": 8_000, "p": 200, "s": 4, "epsilon": 0.5}
+BASE = {"n": 4_000, "p": 200, "s": 4, "epsilon": 0.5}
 SWEEPS = {
-    "n": (4_000, 8_000, 16_000),
+    "n": (2_000, 4_000, 8_000),
     "p": (50, 100, 200, 400),
     "s": (2, 4, 8, 16),
     "epsilon": (0.3, 0.5, 0.9),
@@ -27,6 +27,7 @@ SWEEPS = {
 RANGE, NOISE = 2.0, 1.0
 HARDEST = 0.75
 """Coefficients of this part of what stands out of the noise are lost and replaced by noise: the error is largest."""
+BESIDE = {**BASE, "n": 8_000}
 STRENGTHS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
 
 
@@ -80,6 +81,13 @@ def _rate(n: int, p: int, s: int, epsilon: float) -> float:
     return s * math.log(p / s) / (n * epsilon**2)
 
 
+def _slope(points: list[tuple[float, float, float]]) -> Mean:
+    """Of log error against log rate by least squares, with the standard error that those of the points give it."""
+    rate, error, doubt = np.array(points).T
+    x = np.log(rate) - np.log(rate).mean()
+    return Mean(float(x @ np.log(error) / (x @ x)), float(np.sqrt(((x * doubt / error) ** 2).sum()) / (x @ x)))
+
+
 def plot(curves: dict[str, list[tuple[float, float]]]) -> None:
     """Error against the theorem's rate, a line for each sweep; parallel to the dotted line is the theorem."""
     import matplotlib.pyplot as plt
@@ -120,12 +128,12 @@ def slopes(replications: int) -> None:
         points = []
         for value in values:
             setting = {**BASE, name: value}
-            error = mean(replicate(slope_errors, replications, *setting.values())[:, 0])
-            points.append((_rate(**setting), error.mean))
+            count = replications * (3 if name == "p" else 1)  # log(p/s) hardly varies: a slope needs more
+            error = mean(replicate(slope_errors, count, *setting.values())[:, 0])
+            points.append((_rate(**setting), error.mean, error.error))
             rows.append((name, value, error, f"{error.mean / _rate(**setting):.1f}"))
-        curves[name] = points
-        slope = float(np.polyfit(*np.log(np.array(points)).T, 1)[0])
-        found.append(f"{name} {slope:.2f}")
+        curves[name] = [(rate, error) for rate, error, _ in points]
+        found.append(f"{name} {_slope(points)}")
     plot(curves)
     write(
         "label-iht",
@@ -145,13 +153,13 @@ def lasso(replications: int) -> None:
     """IHT beside the lasso and the paper's noise, by the size of the coefficients."""
     rows = []
     for strength in STRENGTHS:
-        out = replicate(errors, replications, *BASE.values(), strength)
+        out = replicate(errors, replications, *BESIDE.values(), strength)
         rows.append((f"{strength:g}", *(mean(column) for column in out.T)))
     write(
         "label-lasso",
         f"python -m benchmarks.label lasso --replications {replications}",
         "Label-private sparse regression: against the lasso and the paper's noise, mean squared error\n"
-        f"Setting {BASE}; coefficients by their size, 1 is where they stand out of the noise of the labels. IHT and "
+        f"Setting {BESIDE}; coefficients by their size, 1 is where they stand out of the noise of the labels. IHT and "
         "the lasso of scikit-learn (cross-validated) on the same randomised labels, pure epsilon; the paper's noise is "
         "Gaussian by its own formula at delta = 1e-6, on half the range as printed, with s given. "
         "'Nothing' is the error of a zero estimate.",
