@@ -179,12 +179,12 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
 def _cross_validated(
     whole: Squares, folds: list[Squares], most: int, steps: int, radius: float | None
 ) -> tuple[int, float]:
-    """The number of features (Fibonacci numbers) that predicts held-out randomised labels best, in five folds.
+    """The number of features that predicts held-out randomised labels best, in five folds.
 
     And the factor from 0 to 1 on their coefficients that predicts best: where the signal drowns in the noise of the
     labels, the features picked are those with the luckiest noise, and held-out labels do not see their coefficients.
     """
-    counts = [s for s in (1, 2, 3, 5, 8, 13, 21, 34, 55) if s <= most]
+    counts = [s for s in (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 21, 34, 55) if s <= most]
     fits = [[(held, threshold(whole - held, s, steps, radius).theta) for held in folds] for s in counts]
     factors = [_factor(pairs) for pairs in fits]
     loss = [sum(held.loss(t * theta) for held, theta in pairs) for pairs, t in zip(fits, factors, strict=True)]
