@@ -218,7 +218,7 @@ def test_a_real_federation_equals_its_simulation_and_survives_its_faults(deploym
 
     # a coordinator that is killed in mid-round and started again: same result, and nobody pays twice
     made.server("one-shot", 3)
-    made.wait_for("h0", "radius")
+    made.wait_for("h0", "ranks")
     made.kill("server")
     made.server("one-shot", 3)
     code, said, sound = made.outcome(24 * ROUND)
@@ -231,9 +231,9 @@ def test_a_real_federation_equals_its_simulation_and_survives_its_faults(deploym
         assert len(FileLedger(made.folder / f"{name}.jsonl")) == len(here.ledger_)
 
     # a site dies in mid-round, another replays what it sent before: the third finishes
-    (made.folder / "faults.json").write_text(json.dumps({"h2": {"step 2": "replay"}}))
+    (made.folder / "faults.json").write_text(json.dumps({"h2": {"shape": "replay"}}))
     made.server("descent", 1)
-    made.wait_for("h1", "step-2")
+    made.wait_for("h1", "shape")
     made.kill("h1")
     code, said, faulty = made.outcome(24 * ROUND)
     assert code == 0, said
