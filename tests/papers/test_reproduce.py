@@ -129,5 +129,7 @@ def test_the_verdict_names_rows_that_are_not_reached_and_rows_where_tight_noise_
     assert "1 of 2 comparisons; not so: M in b" in tight
 
 
-def test_a_study_without_printed_noise_has_no_verdict():
+def test_a_study_without_printed_noise_or_of_other_data_has_no_verdict():
     assert verdict(run.STUDIES["xia-slices"], {}) == []
+    table = run.STUDIES["xia-table-3"]  # an adjusted R^2 is no distance
+    assert verdict(table, {(row.label, 0): {"DP-SSIR paper": 0.1} for row in table.rows}) == []

@@ -5,7 +5,12 @@ from sfumato.papers.study import Study, Summary
 
 
 def verdict(study: Study, done: Done) -> list[str]:
-    """One sentence for each printed method that was measured with its printed noise, and one on the tight noise."""
+    """One sentence for each printed method that was measured with its printed noise, and one on the tight noise.
+
+    Studies of a user's own table have none: their columns are no distances, and were printed for another table.
+    """
+    if study.data:
+        return []
     summaries = cells(study, done)
     sentences = []
     for method in dict.fromkeys(name for row in study.rows for name in row.printed):
