@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.study import Mean, commit, mean
+from benchmarks.store import Store
+from benchmarks.study import RESULTS, Mean, commit, mean
 from sfumato import SAVE, SIR, Bounds, PrivateSIR, subspace_distance
 from sfumato.simulate import xia
 
@@ -27,11 +28,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "peers.md"
 SETTINGS = (("M1", 20_000, 15), ("M2", 20_000, 15), ("M3", 30_000, 10), ("M4", 30_000, 10))
 DIRECTIONS = {"M1": 1, "M2": 1, "M3": 2, "M4": 2}
-PATIENCE = 60
 INTERPRETERS = {
     "diffprivlib-regression": "DIFFPRIVLIB_PYTHON",
-    "diffprivlib-pca": "DIFFPRIVLIB_PYTHON",
-    "opendp-pca": "DIFFPRIVLIB_PYTHON",
     "sliced-sir": "SLICED_PYTHON",
     "statsmodels-sir": "",
 }
@@ -94,23 +92,10 @@ def run(peer: str, folder: Path, seconds: float) -> dict | None:
     return dict(json.loads((folder / f"{peer}.json").read_text()))
 
 
-def components(p: int) -> dict[str, str]:
-    """The PCA of the privacy libraries on one easy sample: the largest angle, or that there was no answer in time."""
-    rng = np.random.default_rng(0)
-    spread = np.sqrt(np.r_[5.0, 4.0, 3.0, np.full(p - 3, 0.5)])
-    x = np.clip(rng.normal(size=(50_000, p)) * spread, -10, 10)
-    seen = {}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        np.savez(folder / "000.npz", x=x, k=3, epsilon=1.0, lower=-10.0, upper=10.0)
-        for peer in ("diffprivlib-pca", "opendp-pca"):
-            answer = run(peer, folder, PATIENCE)
-            if answer is None:
-                seen[peer] = f"no answer in {PATIENCE} s"
-                continue
-            cosines = np.linalg.svd(_rows(answer["000"])[:, :3], compute_uv=False)
-            seen[peer] = f"{np.degrees(np.arccos(np.clip(cosines.min(), -1, 1))):.1f} degrees"
-    return seen
+def components() -> str:
+    """The privacy libraries' principal components, as measured by benchmarks/peers_pca.py."""
+    text = (RESULTS / "gep.md").read_text(encoding="utf-8").partition("## Peers")[2]
+    return "\n".join(line for line in text.splitlines() if line.startswith("|"))
 
 
 def agreement() -> str:
@@ -147,13 +132,13 @@ def printed(model: str, n: int, p: int) -> str:
 def main(replications: int) -> None:
     """A fifth of the replications: the differences are large."""
     runs = max(10, replications // 5)
-    measured = {setting: measure(*setting, runs) for setting in SETTINGS}
-    pca = {p: components(p) for p in (5, 20)}
-    PAGE.write_text(page(measured, pca, runs, replications), encoding="utf-8")
+    known = Store(RESULTS / "peers.json", float(os.environ.get("PEERS_SECONDS", "inf")))
+    measured = {setting: known.get(" ".join(map(str, setting)), measure, *setting, runs) for setting in SETTINGS}
+    PAGE.write_text(page(measured, runs, replications), encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))
 
 
-def page(measured: Mapping[tuple[str, int, int], Outcome], pca: Mapping[int, dict[str, str]], runs: int, n: int) -> str:
+def page(measured: Mapping[tuple[str, int, int], Outcome], runs: int, n: int) -> str:
     """The whole page."""
     columns = ("sfumato", "diffprivlib-regression", "sfumato-sir", "sliced-sir", "statsmodels-sir")
     accuracy, speed = [], []
@@ -164,12 +149,11 @@ def page(measured: Mapping[tuple[str, int, int], Outcome], pca: Mapping[int, dic
         )
         times = [_seconds(mean(found[name][1])) if name in found else "" for name in columns]
         speed.append(f"| {size:,} x {p} | {' | '.join(times)} |")
-    rows = [f"| {p} | {found.get('diffprivlib-pca', '')} | {found.get('opendp-pca', '')} |" for p, found in pca.items()]
     template = Path(__file__).with_name("peers_template.md").read_text(encoding="utf-8")
     return template.format(
         accuracy="\n".join(accuracy),
         speed="\n".join(speed),
-        pca="\n".join(rows),
+        pca=components(),
         agreement=agreement(),
         runs=runs,
         made=f"`DIFFPRIVLIB_PYTHON=... SLICED_PYTHON=... python -m benchmarks peers --replications {n}`, {commit()}",

@@ -25,30 +25,6 @@ def diffprivlib_regression(sample):
     return np.atleast_2d(model.fit(sample["x"], sample["y"]).coef_)
 
 
-def diffprivlib_pca(sample):
-    """Private principal components."""
-    from diffprivlib.models import PCA
-
-    x, k = sample["x"], int(sample["k"])
-    bounds = (float(sample["lower"]), float(sample["upper"]))
-    norm = float(np.abs(bounds).max()) * x.shape[1] ** 0.5
-    return PCA(k, epsilon=float(sample["epsilon"]), bounds=bounds, data_norm=norm).fit(x).components_
-
-
-def opendp_pca(sample):
-    """Private principal components, of OpenDP's scikit-learn face."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib", "floating-point")
-    x, k = sample["x"], int(sample["k"])
-    norm = float(np.abs(sample["upper"])) * x.shape[1] ** 0.5
-    epsilon = float(sample["epsilon"])
-    model = dp.sklearn.decomposition.PCA(
-        epsilon=epsilon, row_norm=norm, n_samples=len(x), n_features=x.shape[1], n_components=k
-    )
-    return model.fit(x).components_
-
-
 def sliced_sir(sample):
     """SIR without privacy."""
     from sliced import SlicedInverseRegression
@@ -67,8 +43,6 @@ def statsmodels_sir(sample):
 
 PEERS = {
     "diffprivlib-regression": diffprivlib_regression,
-    "diffprivlib-pca": diffprivlib_pca,
-    "opendp-pca": opendp_pca,
     "sliced-sir": sliced_sir,
     "statsmodels-sir": statsmodels_sir,
 }

@@ -14,7 +14,7 @@ def draw(picture: Picture, ax: Any = None) -> Any:
 
         ax = plt.subplots(layout="constrained")[1]
     shown = np.maximum(picture.counts, 0.0).T
-    mesh = ax.pcolormesh(picture.direction_edges, picture.response_edges, shown, cmap="viridis")
+    mesh = ax.pcolormesh(picture.direction_edges, picture.response_edges, shown, cmap="viridis", edgecolors="face")
     ax.figure.colorbar(mesh, ax=ax, label=f"records, noise ± {picture.noise_std:.0f}")
     ax.set_xlabel("first direction, in standard deviations")
     ax.set_ylabel(response_label(picture))
