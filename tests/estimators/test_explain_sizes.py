@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato import InputError, PrivatePCA, PrivateSIR, PrivateSparseSIR
+from sfumato import InputError, PrivateDR, PrivatePCA, PrivateSAVE, PrivateSIR, PrivateSparseSIR
 
 
 @pytest.mark.parametrize("estimator", [PrivateSIR(), PrivateSparseSIR(relation="add-remove"), PrivatePCA()])
@@ -10,3 +10,9 @@ from sfumato import InputError, PrivatePCA, PrivateSIR, PrivateSparseSIR
 def test_a_plan_needs_sizes_of_which_a_guess_will_do(estimator, n, p):
     with pytest.raises(InputError, match=r"must be a positive integer, .*a guess will do"):
         estimator.explain(n, p)
+
+
+@pytest.mark.parametrize("estimator", [PrivateSAVE(), PrivateDR(), PrivatePCA(), PrivateSparseSIR()])
+def test_no_loss_is_foreseen_where_there_is_no_theory(estimator):
+    assert "Expected distance" not in str(estimator.explain(20_000, 10))
+    assert "Expected distance" in str(PrivateSIR(method="one-shot").explain(20_000, 10))

@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import InputError
 from sfumato.iterate.descent import Schedule
+from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.local.slices import best_number_of_slices, kept_signal
 from sfumato.planner.draws import Draw, draw
 from sfumato.planner.evolution import descent_loss, plain_loss
@@ -51,10 +52,12 @@ class Forecast:
 
 def method_of(plan: Plan) -> Method | None:
     """The method whose releases these are; None if the planner has no theory for it."""
-    names = {line.name for line in plan.lines}
-    if not {"shape", "radius", "ranks"} <= names:
+    names = {line.name: line.purpose for line in plan.lines}
+    if not {"shape", "radius", "ranks"} <= names.keys():
         return None
-    return "descent" if "step 1" in names else "one-shot" if "slices" in names else None
+    if "step 1" in names:
+        return "descent"
+    return "one-shot" if names.get("slices") == plan_one_shot(1.0)[0].purpose else None  # SAVE and DR have slices, too
 
 
 def forecast(
