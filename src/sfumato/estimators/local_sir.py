@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -109,8 +110,10 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if not isinstance(bounds, Bounds):
             raise InputError("bounds must be a sfumato Bounds; for instance Bounds(-1.5, 1.5).")
         bounds.grid(n_features)
-        if self.radius is not None and not 0.0 < float(self.radius) < 1e6:
+        if self.radius is not None and not (isinstance(self.radius, Real) and 0.0 < float(self.radius) < 1e6):
             raise InputError(f"radius must be positive, in half widths of the bounds, got {self.radius!r}.")
+        if not np.iterable(self.edges):
+            raise InputError(f"edges must be a sequence of numbers, got {self.edges!r}; for instance (0.0,).")
         return RecordRandomiser(n_features, bounds, tuple(self.edges), self.epsilon, self.delta, self.radius)
 
     def explain(self, n_samples: int, n_features: int) -> Prospect:

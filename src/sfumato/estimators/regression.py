@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from functools import reduce
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -106,6 +106,10 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit public features X and y: the `Answers` of the devices, or true labels to be randomised first."""
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or int(self.max_iter) < 1:
+            raise InputError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
+        if self.radius is not None and not (isinstance(self.radius, Real) and float(self.radius) > 0):
+            raise InputError(f"radius must be None or a positive number, got {self.radius!r}.")
         if getattr(y, "ndim", 1) == 2:
             message = "A column-vector y was passed when a 1d array was expected."
             warnings.warn(message, DataConversionWarning, stacklevel=2)

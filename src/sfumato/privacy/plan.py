@@ -115,7 +115,7 @@ class Plan:
 def _largest_rho(plan: Plan, budget: Budget) -> float:
     """The zCDP cost to divide among the lines so that the whole costs the budget."""
     if all(line.mechanism == "gaussian" for line in plan.lines):
-        return budget.mu() ** 2 / 2.0 * _ROUNDING
+        return min(budget.mu(), math.exp(_LARGEST_LOG_RHO / 2.0)) ** 2 / 2.0 * _ROUNDING
 
     def excess(log_rho: float) -> float:
         return math.log(max(budget.used(plan.scaled(math.exp(log_rho)).events), 1e-300))
