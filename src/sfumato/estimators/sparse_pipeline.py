@@ -80,7 +80,7 @@ def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_direct
         return min(n_features, max(least, USUAL_PICKS))
     rho = SHARES["picks"] / sum(SHARES.values()) * budget.mu() ** 2 / 2.0
     most = rho * (0.2 * n_records / (np.log(n_features) + 2.0)) ** 2 / 2.0
-    return min(n_features, max(least, min(8, int(most))))
+    return min(n_features, max(least, int(min(most, 8.0))))
 
 
 def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
