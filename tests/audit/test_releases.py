@@ -36,7 +36,8 @@ def kinds(parent):
 
 def test_every_kind_of_release_has_a_case():
     known = {type(query).__name__ for query in QUERIES.values()}
-    ours = {kind for kind in kinds(BoundedSum) if kind.__module__.startswith("sfumato.statistics")}
+    concrete = {kind for kind in kinds(BoundedSum) if not kind.__abstractmethods__}
+    ours = {kind for kind in concrete if kind.__module__.startswith("sfumato.statistics")}
     # A kind that inherits from one with a case (another way to the same sum) is covered by it.
     missing = {kind.__name__ for kind in ours if not known & {base.__name__ for base in kind.__mro__}}
     assert not missing, "add a query of each to sfumato.audit.cases.queries"

@@ -27,7 +27,7 @@ from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.squares import SquareSums
 from sfumato.statistics.validation import CandidateSums
 from sfumato.statistics.whitening import Whitening
-from sfumato.sums import BoundedSum
+from sfumato.sums import BoundedSum, Restated
 from sfumato.typing import FloatArray, IntArray, Relation
 
 FEATURES = 3
@@ -128,7 +128,7 @@ def worst_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Repeated(BoundedSum):
+class Repeated(Restated):
     """The same sum `times` over, with the bounds of one: many independent releases through the door at once.
 
     Only an audit may ask it; as a release it would cost `times` as much as it says.
@@ -138,24 +138,8 @@ class Repeated(BoundedSum):
     times: int
 
     @property
-    def norm(self) -> float:
-        return self.query.norm
-
-    @property
-    def diameter(self) -> float:
-        return self.query.diameter
-
-    @property
     def shape(self) -> tuple[int, ...]:
         return (self.times, *self.query.shape)
-
-    @property
-    def weights(self) -> FloatArray:
-        return self.query.weights
-
-    @property
-    def grid(self) -> FloatArray:
-        return self.query.grid
 
     def of(self, records: Records) -> IntArray:
         return np.repeat(self.query.of(records)[None], self.times, axis=0)
