@@ -30,11 +30,13 @@ def seconds(job: Callable[[], object], runs: int = RUNS) -> float:
     return min(times)
 
 
-def side_by_side(*jobs: Callable[[], object], rounds: int = 9) -> list[float]:
-    """Median time of each job, taken in turns: whatever slows the machine for a while slows them all."""
-    for job in jobs:
-        job()
-    return [float(column) for column in np.median([[seconds(job, 1) for job in jobs] for _ in range(rounds)], axis=0)]
+def side_by_side(*jobs: Callable[[], object], rounds: int = 7) -> list[float]:
+    """Median time of each job, taken in turns: whatever slows the machine for a while slows them all.
+
+    In each turn the fastest of three runs counts, so that all find their memory and their threads warm.
+    """
+    times = [[seconds(job, 3) for job in jobs] for _ in range(rounds)]
+    return [float(column) for column in np.median(times, axis=0)]
 
 
 def table(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
