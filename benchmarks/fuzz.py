@@ -2,9 +2,9 @@
 
     python -m benchmarks.fuzz --cases 10000
 
-A case is accepted, or refused with a `SfumatoError` in one line; anything else (another exception, more than 20 s) is
-a finding, printed with its number so that it can be repeated: `--only arrays --first 1234 --cases 1`. Tallies are kept
-in fuzz.json by entry point, in pieces, and a second call with --keep goes on.
+A case is accepted, or refused with a `SfumatoError` in one line; anything else (another exception, more than 20 s of
+processor time) is a finding, printed with its number so that it can be repeated: `--only arrays --first 1234 --cases 1`.
+Tallies are kept in fuzz.json by entry point, in pieces, and a second call with --keep goes on.
 """
 
 import argparse
@@ -33,7 +33,7 @@ PIECE = 500
 def attempt(entry, number, folder):
     """What became of a case: accepted, refused, or what was found."""
     rng = np.random.default_rng([number, sum(entry.encode())])
-    signal.alarm(20)
+    signal.setitimer(signal.ITIMER_PROF, 20)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -46,7 +46,7 @@ def attempt(entry, number, folder):
     except Exception as error:
         return f"FOUND {type(error).__name__}: {str(error)[:80]!r}"
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def overdue(number, frame):
@@ -107,7 +107,7 @@ def main():
     parser.add_argument("--keep", action="store_true", help="write results/fuzz.json and fuzz.md, and go on from there")
     parser.add_argument("--seconds", type=float, default=1e9, help="with --keep: begin no piece after so long")
     given = parser.parse_args()
-    signal.signal(signal.SIGALRM, overdue)
+    signal.signal(signal.SIGPROF, overdue)
     os.environ["OMP_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

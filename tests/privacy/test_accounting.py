@@ -96,6 +96,12 @@ def test_zcdp_conversion_is_the_minimum_over_orders(rho, delta):
     assert zcdp_epsilon(rho, delta) == pytest.approx(max(0.0, scan.min()), rel=1e-8, abs=1e-12)
 
 
+@pytest.mark.parametrize(("rho", "delta"), [(1e-310, 1e-6), (1e300, 1e-6), (0.5, 5e-324), (1e-310, 5e-324)])
+def test_zcdp_conversion_at_the_extremes_is_finite_and_no_more_than_the_simple_one(rho, delta):
+    simple = rho + 2 * math.sqrt(rho * -math.log(delta))  # Bun and Steinke 2016, proposition 1.3
+    assert 0 <= zcdp_epsilon(rho, delta) <= simple * (1 + 1e-9) + 1e-12
+
+
 def test_the_worked_number():
     assert zcdp_epsilon(total_rho(WORKED), 1e-6) == pytest.approx(1.6956, rel=1e-4)
     assert total_epsilon(WORKED, 1e-6) == pytest.approx(1.5635, rel=1e-4)

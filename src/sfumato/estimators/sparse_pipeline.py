@@ -78,7 +78,7 @@ def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_direct
     least = max(4, n_directions or 0)
     if n_records is None:
         return min(n_features, max(least, USUAL_PICKS))
-    rho = SHARES["picks"] / sum(SHARES.values()) * budget.mu() ** 2 / 2.0
+    rho = SHARES["picks"] / sum(SHARES.values()) * min(budget.mu(), 1e6) ** 2 / 2.0  # huge budgets: no overflow
     most = rho * (0.2 * n_records / (np.log(n_features) + 2.0)) ** 2 / 2.0
     return min(n_features, max(least, int(min(most, 8.0))))
 

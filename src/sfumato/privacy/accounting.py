@@ -116,7 +116,8 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
         a, log_a = 1 + np.exp(t), np.logaddexp(0.0, t)
         return a * rho + t - log_a - (math.log(delta) + log_a) / np.exp(t)
 
-    centre = 0.5 * math.log(math.log(1 / delta) / rho)  # the best order of the simple conversion
+    # the best order of the simple conversion, sqrt(log(1 / delta) / rho), by differences that cannot overflow
+    centre = 0.5 * (math.log(max(-math.log(delta), 1e-300)) - math.log(rho))
     grid = centre + np.linspace(-12.0, 12.0, 241)
     best = grid[np.argmin(epsilon(grid))]
     found = minimize_scalar(epsilon, bounds=(best - 0.1, best + 0.1), method="bounded", options={"xatol": 1e-9})
