@@ -3,7 +3,7 @@
     python -m benchmarks.fuzz --cases 10000
 
 A case is accepted, or refused with a `SfumatoError` in one line; anything else (another exception, more than 20 s of
-processor time) is a finding, printed with its number so that it can be repeated: `--only arrays --first 1234 --cases 1`.
+processor time) is a finding, printed with its number so that it can be repeated (`--only arrays --first 1234`).
 Tallies are kept in fuzz.json by entry point, in pieces, and a second call with --keep goes on.
 """
 
