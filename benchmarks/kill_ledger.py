@@ -32,7 +32,7 @@ Y = X[:, 0] + 0.1 * RNG.standard_normal(200)
 
 
 def fit(path, rho):
-    return PrivateSIR(rho=rho, bounds=Bounds(-1, 1), ledger=path).fit(X, Y)
+    return PrivateSIR(rho=rho, bounds=Bounds(-1, 1), method="descent", ledger=path).fit(X, Y)
 
 
 def announce(out, late):
