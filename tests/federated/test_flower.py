@@ -25,7 +25,7 @@ FLOWER = Path(os.environ.get("SFUMATO_FLOWER", Path(__file__).parents[2] / ".ven
 ROUND = float(os.environ.get("SFUMATO_PATIENCE", "20"))
 NAMES = ("h0", "h1", "h2")
 pytestmark = pytest.mark.skipif(
-    not (FLOWER / "flower-superlink").exists(), reason="there is no .venv-flower; `make test` creates it"
+    not (FLOWER / "flower-superlink").exists(), reason="there is no .venv-flower; `make deployment` creates it"
 )
 
 CERTIFY = """
