@@ -57,6 +57,14 @@ class Columns:
         """Names of the encoded features."""
         return tuple(name for column in self.features for name in self._encoded(column))
 
+    def only(self, features: Sequence[str]) -> "Columns":
+        """Some of the features, with their categories."""
+        return Columns(tuple(features), {name: c for name, c in self.categorical.items() if name in features})
+
+    def beside(self, other: "Columns") -> "Columns":
+        """These features, then those of another set."""
+        return Columns((*self.features, *other.features), {**self.categorical, **other.categorical})
+
     def check(self, table: Table) -> None:
         """Refuse a table without these columns, or with columns that are no numbers."""
         for name in self.features:

@@ -1,6 +1,7 @@
 """Names: of files and of columns, with a suggestion for those that are mistyped."""
 
 import difflib
+import fnmatch
 import glob
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,21 @@ def find(pattern: str) -> list[Path]:
         hint = f"did you mean {close[0]!r}?" if close else "check the name or the pattern."
         raise InputError(f"data: no file matches {pattern!r}; {hint}")
     return [Path(name) for name in found]
+
+
+def expand(given: Sequence[str], names: Sequence[str], parameter: str) -> list[str]:
+    """Names and patterns as names, in the order given; a name that has a star itself is taken as it is.
+
+    >>> expand(["age", "lab_*"], ["lab_a", "age", "lab_b"], "features")
+    ['age', 'lab_a', 'lab_b']
+    """
+    found: list[str] = []
+    for name in given:
+        matched = [] if name in names else [other for other in names if fnmatch.fnmatchcase(other, name)]
+        if not matched and name not in names and any(sign in name for sign in "*?["):
+            raise InputError(f"{parameter}: no column matches {name!r}; check the pattern.")
+        found += matched or [name]
+    return found
 
 
 def suggest(name: str, names: Sequence[str], parameter: str) -> None:
