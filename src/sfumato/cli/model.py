@@ -1,5 +1,6 @@
 """`sfumato transform` and `sfumato report`: what can be done with a model file."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,6 @@ from sfumato.cli.terminal import note, stdout
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.estimators.sir import PrivateSIR
     from sfumato.files import Columns
 
 ROWS = 2**15
@@ -23,7 +23,7 @@ def transform(
     out: Annotated[Path, typer.Option(help="Where to: .csv, .parquet, .arrow or .feather.", dir_okay=False)],
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False,
 ) -> None:
-    """Coordinates of records along the directions of a model, one row per record.
+    """Coordinates of records along the directions of a model, one row per record; of cca, along those of both sets.
 
     They are values of the records themselves, so they are not private: keep them where the data are.
     """
@@ -32,34 +32,49 @@ def transform(
         from sfumato.files.names import find
         from sfumato.model import load_inputs, load_model
 
-        estimator, columns = load_model(model), load_inputs(model).features()
+        estimator, inputs = load_model(model), load_inputs(model)
+        sides = [side.features() for side in (inputs, inputs.second) if side is not None]
         tables = open_tables(find(data))
         for table in tables:
-            columns.check(table)
+            for columns in sides:
+                columns.check(table)
         bar.say("projecting the records")
-        _project(estimator, columns, tables, draft, drop_missing)
+        _project(estimator, sides, tables, draft, drop_missing)
     stdout().print(str(out), style="bold", soft_wrap=True)
     note(f"{out} holds values of the records and is not private; keep it where the data are.")
 
 
-def _project(estimator: "PrivateSIR", columns: "Columns", tables: list[Any], draft: Path, drop: bool) -> None:
+def _project(estimator: Any, sides: "list[Columns]", tables: list[Any], draft: Path, drop: bool) -> None:
+    """Write the coordinates of every record: along the directions, or along those of both sets of columns."""
     import numpy as np
     import pyarrow as pa
 
     from sfumato.cli.writer import open_writer
 
-    names = [f"direction_{k + 1}" for k in range(len(estimator.directions_))]
+    sets = ("",) if len(sides) == 1 else ("first_", "second_")
+    names = [f"{name}direction_{k + 1}" for name in sets for k in range(len(estimator.directions_))]
     with open_writer(draft, pa.schema([(name, pa.float64()) for name in names])) as writer:
-        for table in tables:
-            for part in range(table.parts()):
-                for batch in table.batches(part, columns.features, ROWS):
-                    x = columns.encode(batch, table)
-                    complete = np.isfinite(x).all(axis=1)
-                    if not complete.all() and not drop:
-                        raise InputError("data: some rows have missing values; impute them, or add --drop-missing.")
-                    if complete.any():
-                        kept = pa.table(list(x[complete].T), names=list(columns.names))
-                        writer.write_table(pa.table(list(estimator.transform(kept).T), names=names))
+        for encoded in _encoded(sides, tables, drop):
+            kept = [pa.table(list(x.T), names=list(side.names)) for x, side in zip(encoded, sides, strict=True)]
+            found = estimator.transform(*kept)
+            coordinates = found if len(sides) == 1 else np.hstack(found)
+            writer.write_table(pa.table(list(coordinates.T), names=names))
+
+
+def _encoded(sides: "list[Columns]", tables: list[Any], drop: bool) -> Iterator[list[Any]]:
+    """The complete records, chunk by chunk: one array for each set of columns."""
+    import numpy as np
+
+    wanted = [name for columns in sides for name in columns.features]
+    for table in tables:
+        for part in range(table.parts()):
+            for batch in table.batches(part, wanted, ROWS):
+                encoded = [columns.encode(batch, table) for columns in sides]
+                complete = np.isfinite(np.hstack(encoded)).all(axis=1)
+                if not complete.all() and not drop:
+                    raise InputError("data: some rows have missing values; impute them, or add --drop-missing.")
+                if complete.any():
+                    yield [x[complete] for x in encoded]
 
 
 def report(
