@@ -104,7 +104,7 @@ def fit(
     ] = False,
     picture: Picture = None,
 ) -> None:
-    """Find the few directions that matter, privately: those that explain a response, or another estimator's.
+    """Find the few directions of a table that matter, privately.
 
     The whole run costs exactly the budget, whatever it has to find out on the way. Examples:
 

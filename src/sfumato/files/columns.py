@@ -15,6 +15,7 @@ from sfumato.files.names import suggest
 from sfumato.files.table import Kind, Table
 from sfumato.typing import FloatArray, IntArray
 
+_TRUTH = {"true": "true", "1": "true", "1.0": "true", "false": "false", "0": "false", "0.0": "false"}
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
@@ -122,9 +123,12 @@ def codes(cells: Any, names: Any) -> IntArray:
 
 
 def typed(names: Sequence[str], kind: Kind, parameter: str, column: str) -> Any:
-    """Declared names as an Arrow array to compare cells with: "1" is 1.0 in a column of numbers."""
+    """Declared names as an Arrow array to compare cells with: "1" is 1.0 among numbers, and true among truth values."""
     if kind == "truth":
-        return pa.array([str(name).lower() for name in names], pa.string())
+        words = [_TRUTH.get(str(name).lower()) for name in names]
+        if None in words:
+            raise InputError(f"{parameter}: column {column!r} holds true and false, and so must its declared values.")
+        return pa.array(words, pa.string())
     if kind != "number":
         return pa.array([str(name) for name in names], pa.string())
     try:

@@ -17,6 +17,8 @@ PER_WIDTH = (
     "Loadings are per half width of each feature's bounds, so that features in different units compare; the fitted "
     "attributes hold them in the units of the table."
 )
+SECOND = "→"
+"""Marks the features of a second table."""
 PER_UNIT = "Loadings are in the units of the table."
 
 
@@ -66,12 +68,12 @@ def _scaled(rows: FloatArray, errors: FloatArray | None, scale: FloatArray) -> t
 
 
 def _paired(estimator: Any) -> tuple[Loading, ...]:
-    """Both tables of a canonical pair in one chart, each of length one."""
+    """Both tables of a canonical pair in one chart, each of length one; features of the second are marked."""
     p, q = estimator.x_weights_.shape[1], estimator.y_weights_.shape[1]
     half = estimator.bounds_.grid(p + q).half_width
     x, _ = _scaled(estimator.x_weights_, None, half[:p])
     y, _ = _scaled(estimator.y_weights_, None, half[p:])
-    names = (*feature_names(estimator), *second_names(estimator))
+    names = (*feature_names(estimator), *(f"{SECOND} {name}" for name in second_names(estimator)))
     return _rows(names, np.hstack([x, y]), None, None)
 
 

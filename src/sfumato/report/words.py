@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.report.account import Account
 from sfumato.report.figures import MISSING, plural
-from sfumato.report.loadings import kept
+from sfumato.report.loadings import SECOND, kept
 
 TITLES = {
     "PrivateSIR": "Private sliced inverse regression",
@@ -29,7 +29,7 @@ MEANINGS = {
     "PrivatePCA": "{:.1%} of the variance",
     "PrivateSparsePCA": "{:.1%} of the variance",
     "PrivateCCA": "correlation {:.2f}",
-    "PrivateLDA": "{:.1%} of it lies between classes",
+    "PrivateLDA": "{:.1%} of its variance lies between classes",
 }
 UNITS = {"PrivatePCA": "component", "PrivateSparsePCA": "component", "PrivateCCA": "pair of directions"}
 
@@ -52,7 +52,7 @@ def subtitle(estimator: Any) -> str:
     if hasattr(estimator, "coef_"):
         return f"coefficients of {features}"
     if hasattr(estimator, "y_weights_"):
-        features = f"{p:,} and {estimator.y_weights_.shape[1]:,} features"
+        features = f"{p:,} features and {estimator.y_weights_.shape[1]:,} of a second table ({SECOND})"
     k = len(estimator.directions_)
     counted = unit(estimator) if k == 1 else plural(unit(estimator))
     return f"{k} {counted} {'of' if chosen is None else 'on'} {features}"
