@@ -18,6 +18,8 @@ from sfumato.privacy.ledger import Entry
 from sfumato.privacy.ledger_admin import repair, show
 from sfumato.privacy.ledger_file import FileLedger
 from sfumato.privacy.plan import Line, Plan
+from sfumato.report.build import document
+from sfumato.report.html import render
 
 ODD = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e-310, 1e308, -1.7e308, 2.0**53, 1e-12, np.pi, np.nan, np.inf, -np.inf]
 WORDS = ["", "a", "NaN", "inf", "1e999", "\x00", "é" * 40, "=1+1", '"', ",", "\ud800", "1_000", "١٢"]
@@ -168,13 +170,18 @@ def seeds(folder):
     x = rng.uniform(-1, 1, (50, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sir = PrivateSIR(bounds=Bounds(-1, 1), picture=True, random_state=0).fit(x, x[:, 0])
-    save_model(sir, folder / "seed.json")
+        for name in (*PRIVATE, "PrivateCCA"):
+            estimator = getattr(sfumato, name)(bounds=Bounds(-1, 1), random_state=0)
+            if "picture" in estimator.get_params():
+                estimator.set_params(picture=True)
+            y = {"PrivateLDA": x[:, 0] > 0, "PrivateCCA": x[:, 1:]}.get(name, x[:, 0])
+            save_model(estimator.fit(x, y), folder / f"seed-{name}.json")
+    (folder / "seed.json").write_bytes((folder / "seed-PrivateSIR.json").read_bytes())
 
 
-def spoiled(rng, folder, suffix):
+def spoiled(rng, folder, suffix, seed="seed"):
     path = folder / f"case{suffix}"
-    path.write_bytes(mutated(rng, (folder / f"seed{suffix}").read_bytes()))
+    path.write_bytes(mutated(rng, (folder / f"{seed}{suffix}").read_bytes()))
     return path
 
 
@@ -206,15 +213,19 @@ def ledgers(rng, folder):
 
 
 def models(rng, folder):
-    """A spoiled model file, loaded and used."""
-    load_model(spoiled(rng, folder, ".json")).transform(np.zeros((1, 3)))
+    """A spoiled model file of any estimator, loaded and used."""
+    seed = f"seed-{pick(rng, (*PRIVATE, 'PrivateCCA'))}"
+    load_model(spoiled(rng, folder, ".json", seed)).transform(np.zeros((1, 3)))
 
 
 def structures(rng, folder):
-    """A model file with one value replaced by another kind of value."""
-    data = replaced(rng, json.loads((folder / "seed.json").read_text()))
+    """A model file of any estimator with one value replaced by another kind of value, loaded, used and reported."""
+    name = pick(rng, (*PRIVATE, "PrivateCCA"))
+    data = replaced(rng, json.loads((folder / f"seed-{name}.json").read_text()))
     (folder / "case.json").write_text(json.dumps(data))
-    load_model(folder / "case.json").transform(np.zeros((1, 3)))
+    model = load_model(folder / "case.json")
+    model.transform(np.zeros((1, 3)))
+    render(document(model, forecasts=False))
 
 
 def commands(rng, folder):
@@ -223,7 +234,9 @@ def commands(rng, folder):
 
     files = [str(folder / f"seed.{kind}") for kind in ("csv", "parquet", "jsonl", "json")]
     options = ["--response", "-y", "--epsilon", "--delta", "--out", "--features", "--bounds", "--n", "--p", "--help"]
+    options += ["--estimator", "--estimator", "--second", "--max-features", "--slices", "--classes"]
     words = [*files, *options, *WORDS[1:5], "y", "a,b", "1", "-1", "nan", "show", "create", "randomize", "fit", "list"]
+    words += ["pca", "cca", "lda", "sparse-pca", "dr", "c*"]
     line = [pick(rng, COMMANDS), *(pick(rng, words) for _ in range(int(rng.integers(0, 6))))]
     if line[0] in ("audit", "reproduce"):
         line = [line[0], "--bad" if rng.random() < 0.5 else pick(rng, words), "--nothing"]  # never the long real thing

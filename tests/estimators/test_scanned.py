@@ -81,7 +81,7 @@ def test_a_file_gives_both_sides_of_a_canonical_pair_and_their_names(table, path
         (PrivateSIR(), {"features": NAMES}, "scan.*response='y'"),
         (PrivatePCA(), {"features": NAMES[:3], "second": ["d"]}, "PrivateCCA alone"),
         (PrivateCCA(), {"features": NAMES, "response": "y"}, "scan.*second="),
-        (PrivateLDA(), {"features": NAMES, "response": "y"}, "classes must be given"),
+        (PrivateLDA(), {"features": NAMES, "response": "y"}, "classes must be listed"),
         (PrivateLDA(classes=["ash", "oak"]), {"features": NAMES, "response": "kind"}, "classes must be given to scan"),
         (PrivateSIR(classes=[0, 1]), {"features": NAMES, "response": "y"}, "classes must be given to scan"),
     ],

@@ -31,7 +31,7 @@ from sfumato.cli.options import (
 from sfumato.cli.output import new_directory
 from sfumato.cli.progress import Bar, working
 from sfumato.cli.results import RESULTS, write_results
-from sfumato.cli.study import Study, plan_of, sizes
+from sfumato.cli.study import Study, plan_of, prepare, sizes
 from sfumato.cli.terminal import note, stdout
 from sfumato.cli.wishes import Wishes
 from sfumato.errors import PrivacyWarning
@@ -137,9 +137,8 @@ def fit(
 
 def _rehearse(study: Study, wishes: Wishes) -> None:
     with working("loading the library"):
-        estimator = wishes.build()
-        source = study.source(wishes.classes)
-        plan = plan_of(estimator.set_params(**study.public_bounds(source)), source)
+        estimator, source = prepare(study, wishes)
+        plan = plan_of(estimator, source)
         from sfumato.cli.show import show_plan
     size = "records" if wishes.relation == "add-remove" else f"{plan.n_samples:,} records"
     features = " and ".join(map(str, sizes(source)))
@@ -172,12 +171,9 @@ def _fit(study: Study, wishes: Wishes, ledger: Any, draft: Path | None, bar: Bar
     from sfumato.model import standalone
     from sfumato.report.build import document
 
-    estimator = wishes.build()
-    source = study.source(wishes.classes)
-    estimator.set_params(**study.public_bounds(source), ledger=ledger)
+    estimator, source = prepare(study, wishes)
     bar.say("reading and checking the records")
-    estimator.fit(bar.watch(source))
-    fitted = standalone(estimator)
+    fitted = standalone(estimator.set_params(ledger=ledger).fit(bar.watch(source)))
     bar.say("writing the report")
     shown = document(fitted, forecasts=draft is not None)
     if draft is not None:

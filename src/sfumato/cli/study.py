@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.bounds import read_bounds
+from sfumato.cli.wishes import Wishes
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,6 +62,15 @@ class Study:
                 "relation: --drop-missing makes the number of records private; use --relation add-remove, or impute."
             )
         return asked or ("add-remove" if self.drop_missing else "replace")
+
+
+def prepare(study: Study, wishes: Wishes) -> "tuple[Any, FileSource]":
+    """The estimator with its public bounds, and the records that it is for; nothing has been read yet."""
+    estimator = wishes.build()
+    source = study.source(wishes.classes)
+    if wishes.estimator == "lda" and source.response.categories is None:
+        raise InputError(f"classes: column {study.response!r} holds numbers; list its classes, as --classes 0,1.")
+    return estimator.set_params(**study.public_bounds(source)), source
 
 
 def plan_of(estimator: Any, source: "FileSource") -> "Explanation":

@@ -182,7 +182,7 @@ class PrivateLDA(PrivateReducer):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart."""
         if isinstance(X, Source) and X.has_response and X.response.categories is None:
-            raise InputError("classes must be given for a scanned response of numbers; list them, here and for scan.")
+            raise InputError("classes must be listed for a scanned response of numbers, here and for scan.")
         session = open_session(self, X, y if self.classes is not None else as_names(y))
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":

@@ -30,8 +30,10 @@ def expand(given: Sequence[str], names: Sequence[str], parameter: str) -> list[s
     found: list[str] = []
     for name in given:
         matched = [] if name in names else [other for other in names if fnmatch.fnmatchcase(other, name)]
-        if not matched and name not in names and any(sign in name for sign in "*?["):
+        if not matched and any(sign in name for sign in "*?[") and name not in names:
             raise InputError(f"{parameter}: no column matches {name!r}; check the pattern.")
+        if not matched:
+            suggest(name, names, parameter)
         found += matched or [name]
     return found
 

@@ -160,8 +160,12 @@ def open_source(
     other = tuple(expand(second, names, "second"))
     rest = [name for name in names if name != response and name not in other]
     chosen = rest if features is None else expand(features, names, "features")
-    if response in (*chosen, *other):
-        raise InputError(f"features: {response!r} is the response; leave it out.")
+    for parameter, named in (("features", chosen), ("second", other)):
+        if response in named:
+            raise InputError(f"{parameter}: {response!r} is the response; leave it out.")
+    twice = [name for name in other if name in chosen]
+    if twice:
+        raise InputError(f"second: {twice[0]!r} is among the features of the first set too; name it once.")
     both = Columns((*chosen, *other), {name: tuple(values) for name, values in (categorical or {}).items()})
     columns, others = both.only(chosen), both.only(other) if other else None
     return FileSource(tables, columns, response, classes, drop_missing=drop_missing, second=others)
