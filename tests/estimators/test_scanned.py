@@ -65,6 +65,18 @@ def test_a_file_gives_the_bits_of_the_array(estimator, options, y, table, path):
 
 
 @pytest.mark.filterwarnings("ignore::sfumato.PrivacyWarning")
+@pytest.mark.parametrize("kind", [PrivatePCA, PrivateSparsePCA, PrivateCCA])
+def test_a_table_too_large_to_hold_is_read_anew_and_gives_the_same_bits(kind, path, monkeypatch):
+    second = {"second": ["y"]} if kind is PrivateCCA else {}
+    held = kind(random_state=1).fit(scan(path, features=NAMES, **second))
+    monkeypatch.setattr("sfumato.files.source.HOLD_BYTES", 0)
+    source = scan(path, features=NAMES, **second)
+    read = kind(random_state=1).fit(source)
+    assert source._kept is None and len(source.parts()) > 1
+    assert np.array_equal(held.directions_, read.directions_)
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.PrivacyWarning")
 def test_a_file_gives_both_sides_of_a_canonical_pair_and_their_names(table, path):
     cca = PrivateCCA(1, bounds=BOX, y_bounds=BOX, random_state=1).fit(scan(path, features=NAMES[:3], second=["d", "y"]))
     assert list(cca.feature_names_in_) == NAMES[:3] and list(cca.y_feature_names_in_) == ["d", "y"]

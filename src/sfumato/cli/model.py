@@ -23,7 +23,10 @@ def transform(
     out: Annotated[Path, typer.Option(help="Where to: .csv, .parquet, .arrow or .feather.", dir_okay=False)],
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False,
 ) -> None:
-    """Coordinates of records along the directions of a model, one row per record; of cca, along those of both sets.
+    """Coordinates of records along the directions of a model, one row per record.
+
+    A model of canonical pairs (cca) gives those of both sets of columns, one of declared classes (lda) also the class
+    that each record most likely has.
 
     They are values of the records themselves, so they are not private: keep them where the data are.
     """
@@ -45,7 +48,7 @@ def transform(
 
 
 def _project(estimator: Any, sides: "list[Columns]", tables: list[Any], draft: Path, drop: bool) -> None:
-    """Write the coordinates of every record: along the directions, or along those of both sets of columns."""
+    """Write the coordinates of every record (of canonical pairs both), and its likeliest class if it has a name."""
     import numpy as np
     import pyarrow as pa
 
@@ -53,12 +56,17 @@ def _project(estimator: Any, sides: "list[Columns]", tables: list[Any], draft: P
 
     sets = ("",) if len(sides) == 1 else ("first_", "second_")
     names = [f"{name}direction_{k + 1}" for name in sets for k in range(len(estimator.directions_))]
-    with open_writer(draft, pa.schema([(name, pa.float64()) for name in names])) as writer:
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    if hasattr(estimator, "predict"):
+        schema = schema.append(pa.field("class", pa.string()))
+    with open_writer(draft, schema) as writer:
         for encoded in _encoded(sides, tables, drop):
             kept = [pa.table(list(x.T), names=list(side.names)) for x, side in zip(encoded, sides, strict=True)]
             found = estimator.transform(*kept)
-            coordinates = found if len(sides) == 1 else np.hstack(found)
-            writer.write_table(pa.table(list(coordinates.T), names=names))
+            columns = list((found if len(sides) == 1 else np.hstack(found)).T)
+            if hasattr(estimator, "predict"):
+                columns.append(pa.array(estimator.predict(*kept).astype(str)))
+            writer.write_table(pa.table(columns, schema=schema))
 
 
 def _encoded(sides: "list[Columns]", tables: list[Any], drop: bool) -> Iterator[list[Any]]:
