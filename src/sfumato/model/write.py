@@ -19,7 +19,8 @@ from sfumato.model import account, inputs
 from sfumato.model.kinds import KINDS, Kind
 from sfumato.report.account import own_ledger
 
-FIRST, FORMAT = "sfumato-model/1", "sfumato-model/2"
+FIRST = "sfumato-model/1"
+FORMAT = "sfumato-model/2"
 
 
 def save_model(
