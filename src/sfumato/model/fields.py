@@ -81,11 +81,9 @@ def array(
     """Numbers of a shape, in the names of `Sizes`; null is nan if `gaps`. `must` says what `holds` asks for."""
 
     def read(node: Node, sizes: Sizes) -> FloatArray:
-        inner = node
-        for name in shape:
+        for axis, name in enumerate(shape):
             if name not in sizes:
-                sizes[name] = _length(inner)
-            inner = next(iter(inner.elements()), Node([], inner.place))
+                sizes[name] = _length(_first(node, axis))
         values = node.array(*(sizes[name] for name in shape), gaps=gaps, most=most)
         if not holds(values):
             node.refuse(must)
@@ -175,6 +173,11 @@ def checked(node: Node, build: Callable[[], T]) -> T:
         return build()
     except SfumatoError as error:
         node.refuse(f"valid ({str(error)[:80].partition(',')[0].partition(';')[0]})")
+
+
+def _first(node: Node, axis: int) -> Node:
+    """The first of the first elements, `axis` levels down; `_length` has seen that there is one."""
+    return node if axis == 0 else _first(node.elements()[0], axis - 1)
 
 
 def _length(node: Node) -> int:
