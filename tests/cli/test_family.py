@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 
 import numpy as np
 import pyarrow.csv as pcsv
@@ -58,6 +59,14 @@ def test_a_fit_leaves_a_report_a_model_and_directions_that_agree(name, sfumato, 
         np.testing.assert_array_equal(found, expected if len(sides) == 1 else np.hstack(expected))
     assert ("class" in written.column_names) == (name == "lda")
     assert not [path for path in os.listdir(here) if "partial" in path]
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_no_number_of_the_table_is_written(name, sfumato, here, patients):
+    sfumato(*words(name), "--out", "new")
+    cells = {cell for line in patients.read_text().splitlines()[1:] for cell in line.split(",") if len(cell) > 8}
+    for file in FILES:
+        assert not cells & set(re.findall(r"[-+.\de]+", (here / "new" / file).read_text()))
 
 
 def lines(path):

@@ -29,7 +29,7 @@ MEANINGS = {
     "PrivatePCA": "{:.1%} of the variance",
     "PrivateSparsePCA": "{:.1%} of the variance",
     "PrivateCCA": "correlation {:.2f}",
-    "PrivateLDA": "{:.1%} of its variance lies between classes",
+    "PrivateLDA": "{:.1%} between classes",
 }
 UNITS = {"PrivatePCA": "component", "PrivateSparsePCA": "component", "PrivateCCA": "pair of directions"}
 
