@@ -51,14 +51,13 @@ def explain(
         epsilon,
         delta,
         rho,
-        relation or "replace",
-        None,
-        directions,
-        method,
-        names(classes),
-        picture,
-        max_features,
-        slices,
+        relation=relation or "replace",
+        directions=directions,
+        method=method,
+        classes=names(classes),
+        picture=picture,
+        max_features=max_features,
+        slices=slices,
     )
     check_options(wishes.member, wishes.options() | {"q": q}, needed=("q",))
     with working("loading the library"):

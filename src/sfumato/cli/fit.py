@@ -118,14 +118,14 @@ def fit(
         epsilon,
         delta,
         rho,
-        study.relation(relation),
-        seed,
-        directions,
-        method,
-        names(classes),
-        picture,
-        max_features,
-        slices,
+        relation=study.relation(relation),
+        seed=seed,
+        directions=directions,
+        method=method,
+        classes=names(classes),
+        picture=picture,
+        max_features=max_features,
+        slices=slices,
     )
     columns = {"response": study.response, "second": study.second}
     check_options(wishes.member, wishes.options() | columns, needed=("response", "second"))

@@ -39,12 +39,14 @@ from sfumato.solve.dimension import Choice
 from sfumato.solve.discriminant import Rule
 from sfumato.typing import FloatArray
 
+HIDDEN = {"rule": "_rule", "used": "_used"}
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One estimator: its class, the readers of its parameters and releases, and what follows from the releases.
 
-    A release called "mean" is kept as ``mean_``; those of `hidden` under the name given there.
+    A release called "mean" is kept as ``mean_``; one of `HIDDEN` under the name given there.
     """
 
     make: type[PrivateReducer]
@@ -55,9 +57,6 @@ class Kind:
     def attribute(self, name: str) -> str:
         """Where the estimator keeps a release."""
         return HIDDEN.get(name, f"{name}_")
-
-
-HIDDEN = {"rule": "_rule", "used": "_used"}
 
 
 def _orthonormal(rows: FloatArray) -> bool:
