@@ -22,19 +22,21 @@ def find(pattern: str) -> list[Path]:
 
 
 def expand(given: Sequence[str], names: Sequence[str], parameter: str) -> list[str]:
-    """Names and patterns as names, in the order given; a name that has a star itself is taken as it is.
+    """Names and patterns as names, in the order given; what a pattern finds again is not taken twice.
 
-    >>> expand(["age", "lab_*"], ["lab_a", "age", "lab_b"], "features")
-    ['age', 'lab_a', 'lab_b']
+    >>> expand(["lab_b", "lab_*"], ["lab_a", "age", "lab_b"], "features")
+    ['lab_b', 'lab_a']
     """
     found: list[str] = []
     for name in given:
-        matched = [] if name in names else [other for other in names if fnmatch.fnmatchcase(other, name)]
-        if not matched and any(sign in name for sign in "*?[") and name not in names:
-            raise InputError(f"{parameter}: no column matches {name!r}; check the pattern.")
-        if not matched:
+        if name in names or not any(sign in name for sign in "*?["):
             suggest(name, names, parameter)
-        found += matched or [name]
+            found.append(name)
+            continue
+        matched = [other for other in names if fnmatch.fnmatchcase(other, name)]
+        if not matched:
+            raise InputError(f"{parameter}: no column matches {name!r}; check the pattern.")
+        found += [other for other in matched if other not in found]
     return found
 
 
