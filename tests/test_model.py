@@ -137,11 +137,9 @@ def test_a_model_tells_nothing_of_other_runs_on_a_shared_ledger(tmp_path):
 
 
 def test_only_a_fitted_private_estimator_is_saved(tmp_path):
-    class PrivateLDA(PrivateSIR):
-        """Not ours, whatever its name."""
-
+    stranger = type("PrivateLDA", (PrivateSIR,), {})()  # not ours, whatever its name
     with pytest.raises(InputError, match=r"holds one of PrivateSIR, .*, not a PrivateLDA"):
-        save_model(PrivateLDA(), tmp_path / "m.json")
+        save_model(stranger, tmp_path / "m.json")
     with pytest.raises(InputError, match=r"holds one of PrivateSIR, .*, not a SIR"):
         save_model(SIR(), tmp_path / "m.json")
     with pytest.raises(ValueError, match="not fitted"):
