@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, Wishes, names
+from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, names
 from sfumato.cli.terminal import note, stdout
+from sfumato.cli.wishes import Wishes
 from sfumato.errors import InputError
 
 WAIT, TIMEOUT = 600.0, 120.0
@@ -52,8 +53,8 @@ def server(
     needed = len(site) if minimum is None else minimum
     if not 1 <= needed <= len(site):
         raise InputError(f"minimum must be from 1 to the {len(site)} sites, got {minimum}.")
-    fit = Wishes(epsilon, delta, None, directions, method, "replace", names(classes), False)
-    wanted = fit.estimator(bounds_of(lower, upper))
+    fit = Wishes("sir", epsilon, delta, directions=directions, method=method, classes=names(classes), picture=False)
+    wanted = fit.build().set_params(bounds=bounds_of(lower, upper))
     settings: dict[str, str | int | float] = {"epsilon": wanted.epsilon, "delta": wanted.delta, "method": method}
     settings |= {"directions": directions, "lower": lower, "upper": upper, "classes": "|".join(fit.classes or ())}
     settings |= {"minimum": needed, "least": least, "sparse": int(sparse), "wait": wait, "timeout": timeout}

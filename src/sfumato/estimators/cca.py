@@ -128,6 +128,8 @@ class PrivateCCA(PrivateReducer):
         Released canonical correlations, in [0, 1]. Also called `eigenvalues_`.
     choice_, mean_, y_mean_, bounds_, ledger_
         How many directions and why; released means; bounds of all columns; every release with its cost.
+    feature_names_in_, y_feature_names_in_ : ndarray of str
+        Names of the columns, where the tables have them.
 
     Examples
     --------
@@ -176,7 +178,10 @@ class PrivateCCA(PrivateReducer):
         return Explanation(task.plan().calibrate(budget), budget, relation, n_samples, n_features + n_targets)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the pairs of directions of the tables X (n, p) and y (n, q)."""
+        """Find the pairs of directions of the tables X (n, p) and y (n, q).
+
+        X may be a Source that names both: ``sfumato.scan(path, second=[...])``, without y.
+        """
         session = open_session(self, X, y, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
@@ -202,7 +207,7 @@ class PrivateCCA(PrivateReducer):
         if y is None:
             return coordinates
         check_is_fitted(self)
-        second = second_array(y)
+        second, _ = second_array(y)
         if second.shape[1] != len(self.y_mean_):
             raise InputError(f"y has {second.shape[1]} columns, but fit saw {len(self.y_mean_)}; give the same ones.")
         return coordinates, np.asarray((second - self.y_mean_) @ self.y_directions_.T)

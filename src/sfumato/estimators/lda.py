@@ -26,6 +26,7 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.solve.discriminant import Rule, rule
 from sfumato.solve.spectral import Spectrum, directions_in_x
+from sfumato.sources import Source
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "one-shot", "rayleigh-flow")
@@ -180,6 +181,8 @@ class PrivateLDA(PrivateReducer):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart."""
+        if isinstance(X, Source) and X.has_response and X.response.categories is None:
+            raise InputError("classes must be listed for a scanned response of numbers, here and for scan.")
         session = open_session(self, X, y if self.classes is not None else as_names(y))
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":

@@ -83,14 +83,16 @@ class WideCurator(Curator):
             self._answers[key] = merged.merge(self._plan)
         return self._answers[key].answer(inner, name)
 
-    def ballots(self, query: BoundedSum, name: str) -> list[IntArray]:
-        """Every site's own picks. What a feature scores at a site is the same in every round: it is added up once."""
+    def ballots(self, query: BoundedSum, name: str, turn: int = 0, turns: int = 1) -> list[IntArray]:
+        """The picks of the sites whose turn it is. What a feature scores at a site does not change: it is added up
+        once."""
         event = self._plan.line(name).event
         assert isinstance(query, OnColumns) and isinstance(query.query, SignScores) and isinstance(event, Selection)
         key, noise = query.query.table.tobytes(), SecureNoise()
         if key not in self._scores:
             self._scores[key] = self._all_scores(query.query)
-        return [mechanisms.top(each[:, query.columns], query, "replace", event, noise) for each in self._scores[key]]
+        asked = self._scores[key][turn::turns]
+        return [mechanisms.top(each[:, query.columns], query, "replace", event, noise) for each in asked]
 
     def _all_scores(self, query: SignScores) -> list[IntArray]:
         site, found = self._sites, []
