@@ -92,9 +92,17 @@ def forecast(
     return Forecast(float(loss), float(plain), useless(population.n_features, population.n_directions))
 
 
-def private_loss(plan: Plan, n: float, population: Population, relation: Relation, draws: int, seed: int = 0) -> float:
+def private_loss(
+    plan: Plan,
+    n: float,
+    population: Population,
+    relation: Relation,
+    draws: int,
+    seed: int = 0,
+    schedule: Schedule | None = None,
+) -> float:
     """The loss of `forecast` alone, where what it is compared with is not wanted: quicker."""
-    solve = _solver(plan, None)
+    solve = _solver(plan, schedule)
     with _one_thread():
         return float(np.mean([solve(d) for d in _drawn(plan, n, population, relation, draws, seed)]))
 

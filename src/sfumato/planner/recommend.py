@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 
+from sfumato.iterate.descent import Schedule
 from sfumato.planner.forecast import private_loss
 from sfumato.planner.population import Population
 from sfumato.privacy.plan import Plan
@@ -19,13 +20,32 @@ _SIGNAL = 0.5
 
 @lru_cache(maxsize=256)
 def recommend(
-    plans: tuple[tuple[str, Plan], ...], n: int, n_features: int, n_directions: int = 1, relation: Relation = "replace"
+    plans: tuple[tuple[str, Plan], ...],
+    n: int | None,
+    n_features: int,
+    n_directions: int = 1,
+    relation: Relation = "replace",
+    schedule: Schedule | None = None,
 ) -> str:
     """The name of the plan to use on n records, for a direction that explains half of the response.
 
     A matter of milliseconds, and remembered. With few records or a tiny budget a descent has nothing to descend on,
     and one question with all of the budget does better; from a few thousand records on the first plan, the descent,
     is at least as good.
+
+    Parameters
+    ----------
+    plans : tuple of (name, calibrated plan)
+        With the noise that the fit will see: of a federation, `Plan.merged`. The first is the usual one.
+    n : int or None
+        None where the number of records is private: it must not choose. Then the first plan, because it has the
+        smaller loss in the geometric mean over all n of equal logarithm: where the other is better, at the few n
+        between seeing nothing and seeing well, it is so by less than what it loses at every larger n (tested over p
+        and epsilon). Whoever can name a public guess of n asks `explain` and sets the method.
+    n_features, n_directions : int
+    relation : {"replace", "add-remove"}
+    schedule : Schedule, optional
+        Of the descent, if it is not the usual one.
 
     Examples
     --------
@@ -35,12 +55,12 @@ def recommend(
     ('one-shot', 'descent')
     """
     first, usual = plans[0]
-    if not n_directions < n_features <= WIDEST or n < 10:
+    if n is None or not n_directions < n_features <= WIDEST or n < 10:
         return first
     population = Population.typical(n_features, n_directions, _SIGNAL, points=POINTS)
-    if private_loss(usual, n, population, relation, 3) < GOOD:
+    if private_loss(usual, n, population, relation, 3, schedule=schedule) < GOOD:
         return first
     draws = 6 if n_features <= 30 else 3
-    losses = {name: private_loss(plan, n, population, relation, draws) for name, plan in plans}
+    losses = {name: private_loss(plan, n, population, relation, draws, schedule=schedule) for name, plan in plans}
     best = min(losses, key=lambda name: losses[name])
     return best if losses[best] < MARGIN * losses[first] else first
