@@ -43,6 +43,9 @@ class SecondOrderTask:
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         return Plan(lines + plan_second_order(SHARES["solve"]))
 
+    def outlook(self) -> None:
+        """The planner has no theory for second moments by slice."""
+
     def run(self, curator: Curator) -> "SecondOrderOutcome":
         """Walk the plan."""
         bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)

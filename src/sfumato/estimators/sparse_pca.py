@@ -57,6 +57,9 @@ class SparsePrincipalTask:
         lines += plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
         return Plan(lines + plan_loadings(SHARES["solve"], self.inner, self.picks, self.method == "dp-spca"))
 
+    def outlook(self) -> None:
+        """The planner has no theory for picks."""
+
     def run(self, curator: Curator) -> tuple[Bounds, Loadings]:
         """Walk the plan."""
         bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)

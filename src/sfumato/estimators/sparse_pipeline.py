@@ -68,6 +68,9 @@ class SparseTask:
             lines += plan_picture(whole * self.picture / (1.0 - self.picture))
         return Plan(lines)
 
+    def outlook(self) -> None:
+        """The planner has no theory for picks."""
+
 
 def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_directions: int | None) -> int:
     """How many features to pick: as many as can be told from noise, 4 to 8; from public numbers alone.
