@@ -14,6 +14,8 @@ MARGIN = 0.9
 """The first plan is kept unless another is expected to lose a tenth less: forecasts are not more precise."""
 GOOD = 0.15
 """An expected distance below which nothing else is tried: the signal stands out, and the descent's noise is less."""
+GOOD_LAW = 0.05
+"""The same for components, whose forecasts are closer: methods differ by less than `MARGIN` there."""
 _SIGNAL = 0.5
 
 
@@ -61,7 +63,8 @@ def recommend(
     if n is None or not n_directions < n_features <= WIDEST or n < 10:
         return first
     population = law or Population.typical(n_features, n_directions, _SIGNAL, points=POINTS)
-    if private_loss(usual, n, population, relation, 3, schedule=schedule) < GOOD:
+    good = GOOD if law is None else GOOD_LAW
+    if private_loss(usual, n, population, relation, 3, schedule=schedule) < good:
         return first
     draws = 6 if n_features <= 30 else 3
     losses = {name: private_loss(plan, n, population, relation, draws, schedule=schedule) for name, plan in plans}
