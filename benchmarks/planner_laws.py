@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.study import mean, replicate, write
-from sfumato import Bounds, PrivateCCA, PrivateLDA, PrivatePCA, PrivateSIR, subspace_distance
+from sfumato import (
+    Bounds,
+    PrivateCCA,
+    PrivateLDA,
+    PrivatePCA,
+    PrivateSIR,
+    PrivateSparsePCA,
+    PrivateSparseSIR,
+    subspace_distance,
+)
 from sfumato.federated import simulate
 from sfumato.federated.facts import Facts
 from sfumato.federated.task import federated_task
@@ -41,6 +50,20 @@ CLASSES = (
     (20_000, 10, 5, 0.3, 0.5),
     (5_000, 8, 2, 1.0, 0.8),
     (2_000, 5, 3, 1.0, 0.5),
+)
+FEW_EXPLAIN = (
+    (20_000, 200, 1.0, 0.3),
+    (4_000, 2_000, 1.0, 0.5),
+    (2_000, 1_000, 1.0, 0.5),
+    (1_500, 2_000, 1.0, 0.9),
+    (1_000, 1_000, 1.0, 0.5),
+)
+FEW_VARY = (
+    (20_000, 1_000, 1.0, 0.3),
+    (10_000, 200, 0.5, 0.4),
+    (5_000, 1_000, 1.0, 0.5),
+    (2_000, 100, 1.0, 0.8),
+    (2_000, 1_000, 1.0, 0.5),
 )
 SITES = (
     (10, 2_000, 10, 1.0, "sites"),
@@ -80,6 +103,23 @@ def classes(n: int, p: int, h: int, epsilon: float, signal: float, seed: int) ->
     x[:, 0] = math.sqrt(signal) * (place / place.std())[code] + math.sqrt(1 - signal) * x[:, 0]
     fit = PrivateLDA(epsilon, DELTA, 1, Bounds(-8, 8), list(range(h))).fit(x, code)
     return (subspace_distance(fit.directions_, np.eye(1, p)),)
+
+
+def few_explain(n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Distance where three of p features explain y."""
+    rng, true = np.random.default_rng([seed, n, p]), np.repeat([1.0, 0.0], [3, p - 3])
+    x = rng.normal(size=(n, p))
+    y = math.sqrt(signal / 3) * x @ true + math.sqrt(1 - signal) * rng.normal(size=n)
+    fit = PrivateSparseSIR(epsilon, DELTA, 1, Bounds(-4, 4)).fit(x, y)
+    return (subspace_distance(fit.directions_, true),)
+
+
+def few_vary(n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Distance where six of p features share a component."""
+    rng, true = np.random.default_rng([seed, n, p]), np.repeat([1.0, 0.0], [6, p - 6])
+    x = rng.normal(size=(n, p)) + math.sqrt(signal / (1 - signal)) * np.outer(rng.normal(size=n), true)
+    fit = PrivateSparsePCA(1, epsilon, DELTA, Bounds(-20, 20)).fit(x)
+    return (subspace_distance(fit.directions_, true),)
 
 
 def at_sites(clients: int, n: int, p: int, epsilon: float, trust: str, seed: int) -> tuple[float, ...]:
@@ -149,11 +189,25 @@ def _laws(replications: int) -> None:
         lambda n, p, h, epsilon, _: PrivateLDA(epsilon, DELTA, 1, wide, list(range(h))).explain(n, p),
         replications,
     )
+    rows += rows_of(
+        "sparse SIR: n, p, epsilon, signal",
+        FEW_EXPLAIN,
+        few_explain,
+        lambda n, p, epsilon, _: PrivateSparseSIR(epsilon, DELTA, 1, box).explain(n, p),
+        replications,
+    )
+    rows += rows_of(
+        "sparse component: n, p, epsilon, signal",
+        FEW_VARY,
+        few_vary,
+        lambda n, p, epsilon, _: PrivateSparsePCA(1, epsilon, DELTA, box).explain(n, p),
+        replications,
+    )
     close = sum(abs(float(row[5]) - 1) <= 0.25 for row in rows)
     write(
         "planner-laws",
         f"python -m benchmarks planner-laws --replications {replications}",
-        "Predicted against measured loss: components, canonical pairs, discriminants\n"
+        "Predicted against measured loss: components, canonical pairs, discriminants, sparse fits\n"
         f"Distance to the true directions, delta = 1e-6, bounds given; measured over {replications} fits (mean ± "
         f"standard error), predicted from the noise of the plan and the law alone. Within 25 %: {close} of {len(rows)}."
         " 'Advised' is the planner's choice between the methods that have one.",

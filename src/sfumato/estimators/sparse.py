@@ -44,8 +44,10 @@ class PrivateSparseSIR(PrivateSIR):
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
     method : {"auto", "screen", "dp-sini", "dp-ssir", "truncated-rayleigh-flow"}
-        "auto" is "screen". For comparison: "dp-sini" and "dp-ssir" are Algorithms B.5 and 3 of Xia, Zhang and Cai,
-        "truncated-rayleigh-flow" the sparse iteration of Hu, Xiang, Liu and Wang on peeled features (one direction).
+        "auto" is "screen", the only method here that is not for comparison alone; `explain` forecasts its loss. With
+        few features and many records `PrivateSIR` needs no screening. For comparison: "dp-sini" and "dp-ssir" are
+        Algorithms B.5 and 3 of Xia, Zhang and Cai, "truncated-rayleigh-flow" the sparse iteration of Hu, Xiang, Liu and
+        Wang on peeled features (one direction).
     calibration : {"tight", "paper"}
         Of the paper's methods: correct noise under one total budget, or the printed noise, which gives no guarantee
         (the ledger says so and a `PrivacyWarning` is raised).
