@@ -12,7 +12,7 @@ from sfumato.planner.principal import Spiked
 from sfumato.planner.screened import WIDEST, within
 from sfumato.privacy.events import Selection
 from sfumato.records import Records
-from sfumato.typing import FloatArray
+from sfumato.typing import IntArray
 
 MOST_ACTIVE = 6
 _POINTS = 4000
@@ -54,7 +54,7 @@ class Varying(Law):
         inner = self._on(self.active, self.active)
         return 0.0 if inner is None else inner.plain(inner.crowd(crowd.plan, crowd.relation, crowd.n, crowd.rng))
 
-    def _picked(self, crowd: Crowd) -> FloatArray:
+    def _picked(self, crowd: Crowd) -> IntArray:
         """The largest sums of clipped squares under Gumbel noise; the active features come first."""
         event = crowd.plan.line("picks").event
         assert isinstance(event, Selection)
