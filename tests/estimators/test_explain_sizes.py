@@ -15,8 +15,8 @@ def test_a_plan_needs_sizes_of_which_a_guess_will_do(estimator, n, p):
 @pytest.mark.parametrize(
     "estimator",
     [
-        PrivateSAVE(),
-        PrivateDR(),
+        PrivateSAVE(classes=[0, 1]),
+        PrivateDR(classes=[0, 1]),
         PrivatePCA(method="rayleigh-flow"),
         PrivateSIR(method="dp-sir", n_directions=1, bounds=Bounds(-1, 1)),
     ],

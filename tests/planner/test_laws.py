@@ -5,13 +5,23 @@ import time
 import numpy as np
 import pytest
 
-from sfumato import Bounds, InputError, PrivateCCA, PrivateLDA, PrivatePCA, subspace_distance
+from sfumato import (
+    Bounds,
+    InputError,
+    PrivateCCA,
+    PrivateDR,
+    PrivateLDA,
+    PrivatePCA,
+    PrivateSAVE,
+    subspace_distance,
+)
 from sfumato.planner import forecast, recommend
 from sfumato.planner.canonical import Pairs
 from sfumato.planner.crowd import normal_points, summed
 from sfumato.planner.discriminant import Groups
 from sfumato.planner.forecast import private_loss
 from sfumato.planner.principal import Spiked
+from sfumato.planner.second_order import Even
 from sfumato.statistics.moments import Moments
 
 BOX = Bounds(-50, 50)
@@ -71,7 +81,20 @@ def test_the_forecast_of_discriminants_is_the_measured_mean(classes):
     assert 0.75 < estimator.explain(n, p).forecast(signal).loss / np.mean(losses) < 1.33
 
 
-@pytest.mark.parametrize("law", [Spiked(12, 2), Pairs(12, 2, n_targets=5), Groups(12)])
+@pytest.mark.parametrize("estimator", [PrivateSAVE, PrivateDR])
+def test_the_forecast_of_second_order_directions_is_the_measured_mean(estimator):
+    n, p, signal, losses = 20_000, 10, 0.5, []
+    fit = estimator(1.0, 1e-6, 1, Bounds(-8, 8))
+    for seed in range(10):
+        rng = np.random.default_rng([14, seed])
+        x = rng.standard_normal((n, p))
+        y = np.sqrt(signal / 2) * x[:, 0] ** 2 + np.sqrt(1 - signal) * rng.standard_normal(n)
+        losses.append(subspace_distance(fit.set_params(random_state=seed).fit(x, y).directions_, np.eye(1, p)))
+    expected = forecast(fit.explain(n, p).plan, n, Even(p, 1, signal, fit._kernel), draws=10)
+    assert 0.75 < expected.loss / np.mean(losses) < 1.33 and expected.plain < expected.loss
+
+
+@pytest.mark.parametrize("law", [Spiked(12, 2), Even(12), Pairs(12, 2, n_targets=5), Groups(12)])
 def test_points_have_the_moments_of_their_law_to_the_last_digit_clipped_or_not(law):
     points = law.points(np.random.default_rng(0))
     grid, ones = law.grid, np.ones(len(points))
@@ -153,6 +176,8 @@ def test_a_private_number_of_records_decides_nothing():
         (PrivateCCA(1), (50_000, 50, 50)),
         (PrivateLDA(classes=[0, 1, 2]), (50_000, 100)),
         (PrivateLDA(), (50_000, 100)),
+        (PrivateSAVE(), (50_000, 100)),
+        (PrivateDR(n_slices=48), (50_000, 20)),
     ],
 )
 def test_explain_prints_expectations_in_two_seconds_and_needs_no_data(estimator, sizes):

@@ -17,6 +17,7 @@ from sfumato.records import Records
 from sfumato.release import Release
 from sfumato.statistics.histograms import NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
+from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, Relation
@@ -32,7 +33,7 @@ class Crowd:
     """Points of a law, how many of n records are like each of them, and the plan whose noise is added.
 
     Drawing n records from the points with replacement has the sampling error of every sum, the same in all of them,
-    as the records of a fit do.
+    as the records of a fit do. A silent crowd adds no noise.
     """
 
     points: Records
@@ -40,6 +41,7 @@ class Crowd:
     plan: Plan
     relation: Relation
     rng: np.random.Generator
+    silent: bool = False
 
     @property
     def n(self) -> int:
@@ -57,6 +59,8 @@ class Crowd:
         assert isinstance(event, Gaussian)
         std = np.broadcast_to(gaussian_std(query, self.relation, event) * query.grid, query.shape)
         exact = summed(query, self.points, self.counts)
+        if self.silent:
+            return Release(exact, np.zeros(query.shape))
         return Release(exact + std * self.rng.standard_normal(query.shape), std)
 
     def covariance(self) -> FloatArray:
@@ -89,18 +93,27 @@ def summed(query: BoundedSum, points: Records, counts: FloatArray) -> FloatArray
             return np.bincount(query.bins.index(points), counts, query.bins.count).astype(np.float64)
         case Moments():
             z = _clipped(points.x, query.radius)
-            return np.concatenate([counts @ z, _second(z, counts)])
+            return _both(z, counts)
         case SlicedMoments():
             map_ = query.whitening
             z = _clipped((points.x - map_.mean) @ map_.matrix.T, map_.cap)
             one_hot = np.eye(query.n_slices)[query.slice_of[query.bins.index(points)]]
             return np.concatenate([((one_hot.T * counts) @ z).ravel(), _second(z, counts)])
+        case SliceSecondMoments():
+            map_ = query.whitening
+            z = _clipped((points.x - map_.mean) @ map_.matrix.T, map_.cap)
+            place = query.slice_of[query.bins.index(points)]
+            return np.stack([_both(z[place == h], counts[place == h]) for h in range(query.n_slices)])
     raise TypeError(f"a crowd has no answer to a {type(query).__name__}")
 
 
 def _clipped(x: FloatArray, radius: float) -> FloatArray:
     length = np.linalg.norm(x, axis=1, keepdims=True)
     return np.asarray(x * np.minimum(1.0, radius / np.maximum(length, 1e-300)))
+
+
+def _both(z: FloatArray, counts: FloatArray) -> FloatArray:
+    return np.concatenate([counts @ z, _second(z, counts)])
 
 
 def _second(z: FloatArray, counts: FloatArray) -> FloatArray:
