@@ -90,7 +90,7 @@ class Explanation:
 
         def loss(epsilon: float) -> float:
             plan = self.plan.calibrate(Budget.approximate(epsilon, self.budget.delta or 1e-6))
-            return private_loss(plan, self.n_samples, population, draws=3, **self._options)
+            return private_loss(plan, self.n_samples, population, draws=2, **self._options)
 
         return epsilon_needed(target, loss)
 
