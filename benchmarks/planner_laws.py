@@ -1,31 +1,27 @@
 """The planner's predicted loss against the measured mean: components, canonical pairs, discriminants, and sites."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from benchmarks.planner_samples import DELTA, at_sites, classes, components, even, few_explain, few_vary, pairs
 from benchmarks.study import mean, replicate, write
 from sfumato import (
     Bounds,
     PrivateCCA,
+    PrivateDR,
     PrivateLDA,
     PrivatePCA,
+    PrivateSAVE,
     PrivateSIR,
     PrivateSparsePCA,
     PrivateSparseSIR,
-    subspace_distance,
 )
-from sfumato.federated import simulate
 from sfumato.federated.facts import Facts
 from sfumato.federated.task import federated_task
 from sfumato.planner import Population, forecast
-from sfumato.planner.principal import Spiked
 from sfumato.privacy.budget import Budget
 from sfumato.records import Response
 
-DELTA = 1e-6
 DRAWS = 24
 COMPONENTS = (
     (50_000, 20, 3, 1.0, 0.5),
@@ -65,6 +61,14 @@ FEW_VARY = (
     (2_000, 100, 1.0, 0.8),
     (2_000, 1_000, 1.0, 0.5),
 )
+SQUARES = (
+    ("SAVE", 50_000, 30, 1.0, 0.8),
+    ("SAVE", 20_000, 10, 0.5, 0.3),
+    ("SAVE", 5_000, 5, 1.0, 0.8),
+    ("DR", 50_000, 10, 1.0, 0.5),
+    ("DR", 20_000, 20, 1.0, 0.8),
+    ("DR", 3_000, 5, 2.0, 0.5),
+)
 SITES = (
     (10, 2_000, 10, 1.0, "sites"),
     (10, 300, 5, 1.0, "sites"),
@@ -73,66 +77,6 @@ SITES = (
     (5, 400, 5, 0.5, "secure-aggregation"),
     (20, 100, 5, 1.0, "secure-aggregation"),
 )
-
-
-def components(n: int, p: int, k: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
-    """Distances of `refined` and `one-shot`, in a random basis."""
-    rng = np.random.default_rng([seed, n, p])
-    q = np.linalg.qr(rng.normal(size=(p, p)))[0]
-    x = (rng.normal(size=(n, p)) * np.sqrt(Spiked(p, k, signal).variances)) @ q.T
-    fits = (PrivatePCA(k, epsilon, DELTA, Bounds(-100, 100), method).fit(x) for method in ("refined", "one-shot"))
-    return tuple(subspace_distance(fit.directions_, q[:, :k].T) for fit in fits)
-
-
-def pairs(n: int, p: int, q: int, k: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
-    """Mean distance of both tables, mixed by random matrices."""
-    rng = np.random.default_rng([seed, n, p])
-    x, y = rng.normal(size=(n, p)), rng.normal(size=(n, q))
-    y[:, :k] = math.sqrt(signal) * x[:, :k] + math.sqrt(1 - signal) * y[:, :k]
-    turns = [np.linalg.qr(rng.normal(size=(size, size)))[0] for size in (p, q)]
-    fit = PrivateCCA(k, epsilon, DELTA, Bounds(-20, 20), Bounds(-20, 20)).fit(x @ turns[0].T, y @ turns[1].T)
-    found = zip((fit.directions_, fit.y_directions_), turns, strict=True)
-    return (sum(subspace_distance(d, turn[:, :k].T) for d, turn in found) / 2,)
-
-
-def classes(n: int, p: int, h: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
-    """Distance of the discriminant of h classes on a line."""
-    rng = np.random.default_rng([seed, n, p])
-    code, place = rng.integers(0, h, n), np.arange(h) - (h - 1) / 2
-    x = rng.normal(size=(n, p))
-    x[:, 0] = math.sqrt(signal) * (place / place.std())[code] + math.sqrt(1 - signal) * x[:, 0]
-    fit = PrivateLDA(epsilon, DELTA, 1, Bounds(-8, 8), list(range(h))).fit(x, code)
-    return (subspace_distance(fit.directions_, np.eye(1, p)),)
-
-
-def few_explain(n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
-    """Distance where three of p features explain y."""
-    rng, true = np.random.default_rng([seed, n, p]), np.repeat([1.0, 0.0], [3, p - 3])
-    x = rng.normal(size=(n, p))
-    y = math.sqrt(signal / 3) * x @ true + math.sqrt(1 - signal) * rng.normal(size=n)
-    fit = PrivateSparseSIR(epsilon, DELTA, 1, Bounds(-4, 4)).fit(x, y)
-    return (subspace_distance(fit.directions_, true),)
-
-
-def few_vary(n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
-    """Distance where six of p features share a component."""
-    rng, true = np.random.default_rng([seed, n, p]), np.repeat([1.0, 0.0], [6, p - 6])
-    x = rng.normal(size=(n, p)) + math.sqrt(signal / (1 - signal)) * np.outer(rng.normal(size=n), true)
-    fit = PrivateSparsePCA(1, epsilon, DELTA, Bounds(-20, 20)).fit(x)
-    return (subspace_distance(fit.directions_, true),)
-
-
-def at_sites(clients: int, n: int, p: int, epsilon: float, trust: str, seed: int) -> tuple[float, ...]:
-    """Distances of `descent` and `one-shot` over sites of n records each, half of y explained."""
-    rng = np.random.default_rng([seed, n, p, clients])
-    x = rng.normal(size=(clients * n, p))
-    y = x[:, 0] + rng.normal(size=len(x))
-    parts = [(x[i::clients], y[i::clients]) for i in range(clients)]
-    fits = (
-        simulate(PrivateSIR(epsilon, DELTA, 1, Bounds(-3, 3), method), parts, trust=trust)
-        for method in ("descent", "one-shot")
-    )
-    return tuple(subspace_distance(fit.directions_, np.eye(1, p)) for fit in fits)
 
 
 def foreseen_at_sites(clients: int, n: int, p: int, epsilon: float, trust: str) -> tuple[list[float], str]:
@@ -158,11 +102,11 @@ def rows_of(
         explanation = made(*case)
         law = explanation.outlook.population(case[-1])
         for column, (name, plan) in zip(measured, explanation.alternatives().items(), strict=True):
-            seen, truth = forecast(plan, case[0], law, draws=DRAWS), mean(column)
+            seen, truth = forecast(plan, explanation.n_samples, law, draws=DRAWS), mean(column)
             ratio = f"{seen.loss / truth.mean:.2f}"
             advised = "yes" if name == explanation.recommended else ""
             cells = (f"{seen.loss:.4f}", ratio, f"{seen.plain:.4f}", advised)
-            rows.append((kind, ", ".join(f"{value:g}" for value in case), name, truth, *cells))
+            rows.append((kind, ", ".join(map(str, case)), name, truth, *cells))
     return rows
 
 
@@ -203,11 +147,19 @@ def _laws(replications: int) -> None:
         lambda n, p, epsilon, _: PrivateSparsePCA(1, epsilon, DELTA, box).explain(n, p),
         replications,
     )
+    kinds = {"SAVE": PrivateSAVE, "DR": PrivateDR}
+    rows += rows_of(
+        "squares: method, n, p, epsilon, signal",
+        SQUARES,
+        even,
+        lambda name, n, p, epsilon, _: kinds[name](epsilon, DELTA, 1, wide).explain(n, p),
+        replications,
+    )
     close = sum(abs(float(row[5]) - 1) <= 0.25 for row in rows)
     write(
         "planner-laws",
         f"python -m benchmarks planner-laws --replications {replications}",
-        "Predicted against measured loss: components, canonical pairs, discriminants, sparse fits\n"
+        "Predicted against measured loss: components, canonical pairs, discriminants, sparse fits, squares\n"
         f"Distance to the true directions, delta = 1e-6, bounds given; measured over {replications} fits (mean ± "
         f"standard error), predicted from the noise of the plan and the law alone. Within 25 %: {close} of {len(rows)}."
         " 'Advised' is the planner's choice between the methods that have one.",
