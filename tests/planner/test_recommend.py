@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from sfumato import Bounds, PrivateSIR, subspace_distance
+from sfumato import Bounds, PrivatePCA, PrivateSIR, subspace_distance
 from sfumato.planner import Population, recommend
 from sfumato.planner.forecast import method_of, private_loss
 
@@ -41,6 +41,16 @@ def test_auto_is_the_descent_on_every_row_of_table_1(n, p, epsilon):
 def test_a_private_number_of_records_decides_nothing():
     few, many = (PrivateSIR(relation="add-remove", bounds=BOX).explain(n, 5).plan for n in (30, 300_000))
     assert few == many and method_of(few) == "descent"
+
+
+@pytest.mark.parametrize("estimator", [PrivateSIR(0.2, bounds=BOX), PrivatePCA(1, 0.2, bounds=BOX)])
+def test_a_fit_makes_the_same_releases_whatever_the_private_number_of_records(estimator):
+    releases = []
+    for n in (40, 400, 20_000):
+        x = np.random.default_rng(n).standard_normal((n, 6))
+        fitted = estimator.set_params(relation="add-remove").fit(x, x[:, 0])
+        releases.append([(entry.purpose, entry.event) for entry in fitted.ledger_])
+    assert releases[0] == releases[1] == releases[2]
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
