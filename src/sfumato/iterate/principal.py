@@ -29,7 +29,7 @@ RADIUS_LEVEL = 0.5
 CENTRE_WEIGHT = 0.3
 VISIBLE = 4.0
 """Gaps of the rough covariance must be this many times the edge of its noise, or it chooses no coordinates: below that
-a map made from it did worse than none, up to eight times (p = 100, 3,000 records, epsilon = 1)."""
+a map made from it is expected to lose more than none, up to eight times (p = 100, 3,000 records, epsilon = 1)."""
 SHARES = {"radius": 0.03, "rough": 0.15, "refined": 0.82}
 
 

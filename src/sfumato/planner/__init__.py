@@ -2,7 +2,7 @@
 
 Nothing here is looked up or fitted to simulations. The noise of every release is known from the plan; how it moves
 the directions is worked out with the records replaced by their law: step by step for the response of an index
-(`population`), and for all else by running the fit's own code on a crowd that answers as records of a law would (`crowd`).
+(`population`), for all else by running the fit's own code on a crowd that answers as records would (`crowd`).
 """
 
 from sfumato.planner.compare import Comparison, compare
