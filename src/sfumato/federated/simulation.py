@@ -94,7 +94,8 @@ def simulate(
     fitted.left_out_ = too_small(facts, least, budget_of(fitted.epsilon, fitted.delta, fitted.rho))
     facts = {name: fact for name, fact in facts.items() if name not in fitted.left_out_}
     sources = {name: sources[name] for name in facts}
-    task, kind = federated_task(fitted, facts, relation), trust_of(trust, max(len(sources), 1), honest)
+    kind = trust_of(trust, max(len(sources), 1), honest)
+    task = federated_task(fitted, facts, relation, len(facts) / kind.share)
     if isinstance(task, SparseSites) and kind.share != 1:
         raise InputError("trust must be 'sites' for a sparse fit: a private pick is no sum whose noise can be shared.")
     own = one_of("centring", centring, ("pooled", "sites")) == "sites"

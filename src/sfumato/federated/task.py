@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.estimators.auto import with_best_method
 from sfumato.estimators.parameters import budget_of
 from sfumato.estimators.pipeline import Task
 from sfumato.estimators.sparse import PrivateSparseSIR
@@ -65,8 +66,14 @@ def too_small(facts: Mapping[str, Facts], least: int | str | None, budget: Budge
     return found
 
 
-def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relation) -> Task | SparseSites:
-    """The task of a federated fit, every fact of the sites compared."""
+def federated_task(
+    estimator: Any, facts: Mapping[str, Facts], relation: Relation, noises: float | None = None
+) -> Task | SparseSites:
+    """The task of a federated fit, every fact of the sites compared.
+
+    The noise of their sum has `noises` times the variance of a central fit's: as many as there are sites, unless they
+    share it. ``method="auto"`` is chosen at that noise and at the schedule of the federation.
+    """
     if not facts:
         raise InputError("sites: none is there; give at least one.")
     first, *others = facts.items()
@@ -83,7 +90,9 @@ def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relatio
     if isinstance(task, SparseTask):
         return _sparse(task, estimator, len(facts), schedule)
     whole: Task = replace(task, schedule=schedule)
-    return whole
+    if estimator.method != "auto":
+        return whole
+    return with_best_method(whole, budget, relation, len(facts) if noises is None else noises)
 
 
 def _refuse_unless_federated(estimator: Any) -> None:
