@@ -1,6 +1,6 @@
 """Sites whose features have means and scales of their own: each finds them privately and is asked in its own units."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -40,9 +40,9 @@ class OwnUnits:
         """Everybody's release, each in its own units."""
         return {site: door.answer(self._in_units(query, site), name) for site, door in self._doors.items()}
 
-    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
-        """Everybody's picks, each in its own units."""
-        return {site: door.select(self._in_units(query, site), name) for site, door in self._doors.items()}
+    def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
+        """The picks of those asked, each in its own units."""
+        return {site: self._doors[site].select(self._in_units(query, site), name) for site in asked}
 
     def _in_units(self, value: Any, site: str) -> Any:
         """The question with every grid replaced by the site's; equal parts stay one object, so nothing is redone."""

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -49,6 +49,7 @@ class RemoteSites:
         self.left_out: dict[str, str] = {}
         self.transfers: list[Transfer] = []
         self._missed: Counter[str] = Counter()
+        self._picked: set[str] = set()
         self._run, self._plan, self._ledger = "", Plan(()), SiteLedger.__new__(SiteLedger)
 
     @property
@@ -92,20 +93,27 @@ class RemoteSites:
             self._record(query, line, std * (2 * line.rho) ** 0.5, std)
         return releases
 
-    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
-        """Everybody's checked picks."""
+    def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
+        """The checked picks of those asked. Sites that take turns spend the line once each, so it is recorded once."""
         line = self._plan.line(name)
-        picks = self._answers(query, line, lambda site, head, values: picks_from(head, values, query, line))
-        if picks and isinstance(line.event, Selection):
+        picks = self._answers(query, line, lambda site, head, values: picks_from(head, values, query, line), asked)
+        if picks and isinstance(line.event, Selection) and name not in self._picked:
+            self._picked.add(name)
             peak = query.peak(self._ledger.relation)
             self._record(query, line, peak, math.pi / math.sqrt(6.0) * 2.0 * peak / line.event.epsilon)
         return picks
 
-    def _answers(self, query: BoundedSum, line: Line, read: Callable[[str, dict[str, Any], bytes], T]) -> dict[str, T]:
+    def _answers(
+        self,
+        query: BoundedSum,
+        line: Line,
+        read: Callable[[str, dict[str, Any], bytes], T],
+        among: Collection[str] | None = None,
+    ) -> dict[str, T]:
         message = canonical({"ask": "answer", "run": self._run, "line": line.name, "query": encode(query)})
-        asked = [site for site in self.facts if site not in self.left_out]
+        asked = [site for site in self.facts if site not in self.left_out and (among is None or site in among)]
         replies = self._exchange(line.name, dict.fromkeys(asked, message))
-        self._miss(line.name, [site for site in asked if site not in replies])
+        self._miss(line.name, asked, replies)
         found = {}
         for site, (head, values) in replies.items():
             try:
@@ -118,10 +126,10 @@ class RemoteSites:
         entry = (line.purpose, query.describe, line.event, sensitivity, std, line.share)
         self._ledger.record(Entry(*entry, self._ledger.relation))
 
-    def _miss(self, name: str, absent: list[str]) -> None:
+    def _miss(self, name: str, asked: Collection[str], replies: Collection[str]) -> None:
         """A site that misses rounds in a row is given up, so that the others need not wait for it every time."""
-        self._missed = Counter({site: self._missed[site] + 1 for site in absent})
-        for site in absent:
+        for site in asked:
+            self._missed[site] = 0 if site in replies else self._missed[site] + 1
             if self._missed[site] >= PATIENCE:
                 self.left_out.setdefault(site, f"{name}: did not answer {PATIENCE} rounds in a row.")
 

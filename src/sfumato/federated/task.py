@@ -12,7 +12,7 @@ from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.estimators.sparse_pipeline import SparseTask
 from sfumato.federated.facts import Facts
 from sfumato.federated.sparse import SparseSites
-from sfumato.federated.voting import PICKS, ROUNDS
+from sfumato.federated.voting import PICKS, rounds
 from sfumato.iterate.descent import Schedule
 from sfumato.privacy.budget import Budget
 from sfumato.typing import Relation
@@ -96,9 +96,9 @@ def _refuse_unless_federated(estimator: Any) -> None:
 def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) -> SparseSites:
     if task.bounds is None or task.picture:
         raise InputError("bounds must be given and picture left out for a sparse fit over sites.")
-    picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / ROUNDS)
+    picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites, task.response))
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
-    return SparseSites(*facts, task.bounds, max(picks, task.n_directions or 1), sites, schedule)
+    return SparseSites(*facts, task.bounds, picks, sites, schedule)
 
 
 def _same(first: str, other: str, what: str, a: object, b: object) -> None:
