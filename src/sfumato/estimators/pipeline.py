@@ -41,7 +41,8 @@ class Task:
         lines: tuple[Line, ...] = ()
         if self.bounds is None:
             lines += plan_location(SHARES["location"])
-        lines += plan_ranks(self.response, SHARES["ranks"])
+        ranks = self.schedule.ranks if self.response.categories is None else SHARES["ranks"]
+        lines += plan_ranks(self.response, ranks)
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         if self.method == "descent":
             lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
@@ -69,7 +70,7 @@ class Outcome:
 def run(task: Task, curator: Curator) -> Outcome:
     """Walk the plan."""
     bounds = task.bounds if task.bounds is not None else find_bounds(curator, task.n_features)
-    return solve(task, curator, find_ranks(curator, task.response), bounds)
+    return solve(task, curator, find_ranks(curator, task.response, task.schedule.bins), bounds)
 
 
 def solve(task: Task, curator: Curator, ranks: Ranks, bounds: Bounds) -> Outcome:

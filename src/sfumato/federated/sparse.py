@@ -18,7 +18,7 @@ from sfumato.records import Response
 SHARES = {"ranks": 0.15, "picks": 0.9, "scores": 0.4, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
 """Parts of the zCDP cost; relative. Votes take most, as a site votes by itself and what follows adds up all sites; and
 from the ranks the functions are made that features are scored with."""
-CLASS_SHARES = SHARES | {"ranks": 0.03, "picks": 0.65, "scores": 0.25}
+CLASS_SHARES = SHARES | {"ranks": 0.03, "picks": 0.8, "scores": 0.35}
 """Classes need no ranks, and have one table of functions for the votes, not two."""
 
 
@@ -53,7 +53,7 @@ class SparseSites:
 
 def run_sparse_sites(task: SparseSites, curator: Any) -> tuple[Outcome, Screen]:
     """Walk the plan with a curator that is also `Voters`; the outcome is about all features again."""
-    ranks = find_ranks(curator, task.response)
+    ranks = find_ranks(curator, task.response, task.schedule.bins)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
     centre = task.bounds.grid(task.n_features).centre
     ballot = Ballot(centre, ranks, task.response, task.sites, task.picks)

@@ -17,10 +17,13 @@ from sfumato.iterate.descent import Schedule
 from sfumato.privacy.budget import Budget
 from sfumato.typing import Relation
 
-FEW_ROUNDS = Schedule(shares=(2.0, 2.0, 3.0), steps=(1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5))
+FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)
 """Noise is sqrt(K) times that of a central run, so three steps and four functions of the response rather than four and
-twelve: each step keeps enough of the budget to see something, and fewer rounds are sent."""
-PLENTY = 6_000.0
+twelve: each step keeps enough of the budget to see something, and fewer rounds are sent. Functions of ranks that are
+mostly noise have no directions to show, so bins are few and get twice the budget."""
+FEW_FUNCTIONS = Schedule(level=0.5, weights=(1.0, *([0.8] * 7)))
+"""Between the two: all steps, fewer functions, and residuals cut sooner."""
+ENOUGH, PLENTY = 2_300.0, 6_000.0
 
 
 def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
@@ -32,8 +35,8 @@ def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
     >>> schedule_of(10, 10_000, Budget.approximate(1.0, 1e-5)) is FEW_ROUNDS
     True
     """
-    plenty = n_records is not None and n_records * budget.mu() / math.sqrt(sites) > PLENTY
-    return Schedule() if plenty else FEW_ROUNDS
+    times = 0.0 if n_records is None else n_records * budget.mu() / math.sqrt(sites)
+    return Schedule() if times > PLENTY else FEW_FUNCTIONS if times > ENOUGH else FEW_ROUNDS
 
 
 def least_records(n_features: int, budget: Budget, tolerance: float = 0.5) -> int:
@@ -82,7 +85,7 @@ def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relatio
     task = estimator._task(first[1].n_features, n_records, first[1].response)
     if isinstance(task, SparseTask):
         return _sparse(task, estimator, len(facts), schedule)
-    whole: Task = replace(task, schedule=schedule)
+    whole: Task = replace(task, schedule=schedule) if task.method == "descent" else task
     return whole
 
 

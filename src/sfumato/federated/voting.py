@@ -28,7 +28,7 @@ from sfumato.typing import FloatArray, IntArray
 
 PICKS = 1
 """Features that a site names when it is its turn."""
-NAMES, ORDERED, CLASSES = 60, 6, 12
+NAMES, ORDERED, CLASSES = 60, 8, 12
 """About so many names are gathered; a site gives so many at most, fewer where two tables of functions take turns."""
 TURNS, QUESTIONS = 4, 12
 """Turns within a round at most, and questions that follow each other."""
@@ -50,7 +50,7 @@ def rounds(sites: int, response: Response) -> int:
     """How often each site is asked.
 
     >>> [rounds(sites, Response()) for sites in (1, 10, 50, 1000)]
-    [6, 6, 2, 1]
+    [8, 6, 2, 1]
     """
     most = ORDERED if response.categories is None else CLASSES
     return min(max(math.ceil(NAMES / sites), 1), most)
@@ -136,14 +136,15 @@ def _scores(curator: Curator, ballot: Ballot, which: int, columns: IntArray, n: 
     """Standardised scores from two looks: fewer columns have less noise, so the second is at the promising alone."""
     table = ballot.tables[which]
     chance = n * (ballot.ranks.probabilities @ table**2)[:, None]
+    luck = np.sqrt(chance / ballot.sites)  # a site names what chance favours there: a standard deviation is taken off
     first = ColumnView(curator, columns).answer(ballot.query(which, columns), f"scores {which + 1}")
-    found = _standardised(first, chance)
+    found = _standardised(first, chance, luck)
     promising = found >= min(PROMISING, float(found.max()))
     line = f"scores {which + 1 + len(ballot.tables)}"
     again = columns[promising]
     second = ColumnView(curator, again).answer(ballot.query(which, again), line)
     seen = Release(first.value[:, promising], np.broadcast_to(first.noise_std, first.value.shape)[:, promising])
-    found[promising] = _standardised(_merged(seen, second), chance)
+    found[promising] = _standardised(_merged(seen, second), chance, luck)
     return found
 
 
@@ -153,6 +154,7 @@ def _merged(first: Release, second: Release) -> Release:
     return Release((a * first.value + b * second.value) / (a + b), (a + b) ** -0.5)
 
 
-def _standardised(released: Release, chance: FloatArray) -> FloatArray:
+def _standardised(released: Release, chance: FloatArray, luck: FloatArray) -> FloatArray:
     """The largest score of each candidate in standard deviations: those of chance, sqrt(n E f^2), and of the noise."""
-    return np.asarray((np.abs(released.value) / np.sqrt(chance + released.noise_std**2)).max(axis=0))
+    beyond = np.maximum(np.abs(released.value) - luck, 0.0)
+    return np.asarray((beyond / np.sqrt(chance + released.noise_std**2)).max(axis=0))
