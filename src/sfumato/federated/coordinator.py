@@ -1,6 +1,7 @@
 """The coordinator: proposes a plan, and fits on the sums that the sites release."""
 
 import secrets
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
@@ -67,7 +68,8 @@ def fit_remote(
     shares = tuple((line.name, line.share) for line in task.plan().lines)
     remote.propose(Terms(run or secrets.token_hex(16), relation, budget, trust, shares), ledger)
     _enough(remote, needed)
-    task = federated_task(fitted, remote.facts, relation)
+    # those who accepted hold to the plan that was proposed, whoever did not: rounds and steps stay what they were
+    task = replace(task, n_records=federated_task(fitted, remote.facts, relation).n_records)
     try:
         watched = Watched(remote)
         fitted._keep(walk(task, FederatedCurator(watched, relation, needed), fitted), ledger)
