@@ -35,8 +35,8 @@ TURNS, QUESTIONS = 4, 12
 PROMISING = 1.0
 """In standard deviations: what the first look at the scores must leave for a second."""
 BY_CHANCE, SHADOW = 0.7, 0.1
-"""Candidates are kept that stand out of chance and noise together so far that so many would do so by chance, and are
-not in the shadow of the best."""
+"""Candidates are kept that stand out of chance and noise together so far that so many for each table would do so by
+chance, and are not in the shadow of the best."""
 
 
 class Voters(Protocol):
@@ -110,7 +110,7 @@ def screen_by_votes(curator: Curator, voters: Voters, ballot: Ballot, n: float, 
     for which, columns in enumerate(named):
         scores[columns] = np.maximum(scores[columns], _scores(curator, ballot, which, columns, n))
     candidates = np.argsort(-scores, kind="stable")[: max(int((scores > 0.0).sum()), at_least)]
-    by_chance = -float(ndtri(min(BY_CHANCE / sum(map(len, named)), 1.0) / 2.0))
+    by_chance = -float(ndtri(min(BY_CHANCE * len(named) / sum(map(len, named)), 1.0) / 2.0))
     threshold = max(by_chance, SHADOW * float(scores.max()))
     kept = max(int((scores >= threshold).sum()), min(at_least, len(candidates)))
     return Screen(np.sort(candidates[:kept]), candidates, scores[candidates], threshold)
