@@ -23,7 +23,7 @@ twelve: each step keeps enough of the budget to see something, and fewer rounds 
 mostly noise have no directions to show, so bins are few and get twice the budget."""
 FEW_FUNCTIONS = Schedule(level=0.5, weights=(1.0, *([0.8] * 7)))
 """Between the two: all steps, fewer functions, and residuals cut sooner."""
-ENOUGH, PLENTY = 2_300.0, 6_000.0
+ENOUGH, PLENTY = 2_000.0, 6_000.0
 
 
 def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
