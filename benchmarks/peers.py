@@ -132,7 +132,9 @@ def printed(model: str, n: int, p: int) -> str:
 def main(replications: int) -> None:
     """Every program on the same samples; what is stored is not measured again."""
     known = Store(RESULTS / "peers.json", float(os.environ.get("PEERS_SECONDS", "inf")))
-    measured = {setting: known.get(" ".join(map(str, setting)), measure, *setting, replications) for setting in SETTINGS}
+    measured = {
+        setting: known.get(" ".join(map(str, setting)), measure, *setting, replications) for setting in SETTINGS
+    }
     PAGE.write_text(page(measured, replications), encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))
 

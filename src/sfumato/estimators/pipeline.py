@@ -38,12 +38,18 @@ class Task:
     picture: float = 0.0
     schedule: Schedule = field(default_factory=Schedule)
 
+    @property
+    def walked(self) -> Schedule:
+        """The schedule, if there are steps; a single question takes the usual bins of the response."""
+        return self.schedule if self.method == "descent" else Schedule()
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the picture takes its own off the top."""
         lines: tuple[Line, ...] = ()
         if self.bounds is None:
             lines += plan_location(SHARES["location"])
-        lines += plan_ranks(self.response, SHARES["ranks"])
+        ranks = self.walked.ranks if self.response.categories is None else SHARES["ranks"]
+        lines += plan_ranks(self.response, ranks)
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         if self.method == "descent":
             lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
@@ -76,7 +82,7 @@ class Outcome:
 def run(task: Task, curator: Curator) -> Outcome:
     """Walk the plan."""
     bounds = task.bounds if task.bounds is not None else find_bounds(curator, task.n_features)
-    return solve(task, curator, find_ranks(curator, task.response), bounds)
+    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), bounds)
 
 
 def solve(task: Task, curator: Curator, ranks: Ranks, bounds: Bounds) -> Outcome:

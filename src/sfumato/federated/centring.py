@@ -62,4 +62,4 @@ class OwnUnits:
 
 def run_in_own_units(task: Task, curator: Curator) -> Outcome:
     """Walk the rest of the plan once every site has found its bounds."""
-    return solve(task, curator, find_ranks(curator, task.response), UNITS)
+    return solve(task, curator, find_ranks(curator, task.response, task.schedule.bins), UNITS)

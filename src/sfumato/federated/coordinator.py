@@ -68,7 +68,7 @@ def fit_remote(
     shares = tuple((line.name, line.share) for line in task.plan().lines)
     remote.propose(Terms(run or secrets.token_hex(16), relation, budget, trust, shares), ledger)
     _enough(remote, needed)
-    # Sites may be gone since: fewer records, but method and schedule are those that were proposed.
+    # Those who accepted hold to the plan that was proposed, whoever did not: method, rounds and steps stay.
     task = replace(task, n_records=federated_task(fitted, remote.facts, relation).n_records)
     try:
         watched = Watched(remote)

@@ -13,15 +13,18 @@ from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.estimators.sparse_pipeline import SparseTask
 from sfumato.federated.facts import Facts
 from sfumato.federated.sparse import SparseSites
-from sfumato.federated.voting import PICKS, ROUNDS
+from sfumato.federated.voting import PICKS, rounds
 from sfumato.iterate.descent import Schedule
 from sfumato.privacy.budget import Budget
 from sfumato.typing import Relation
 
-FEW_ROUNDS = Schedule(shares=(2.0, 2.0, 3.0), steps=(1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5))
+FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)
 """Noise is sqrt(K) times that of a central run, so three steps and four functions of the response rather than four and
-twelve: each step keeps enough of the budget to see something, and fewer rounds are sent."""
-PLENTY = 6_000.0
+twelve: each step keeps enough of the budget to see something, and fewer rounds are sent. Functions of ranks that are
+mostly noise have no directions to show, so bins are few and get twice the budget."""
+FEW_FUNCTIONS = Schedule(level=0.5, weights=(1.0, *([0.8] * 7)))
+"""Between the two: all steps, fewer functions, and residuals cut sooner."""
+ENOUGH, PLENTY = 2_000.0, 6_000.0
 
 
 def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
@@ -33,8 +36,8 @@ def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
     >>> schedule_of(10, 10_000, Budget.approximate(1.0, 1e-5)) is FEW_ROUNDS
     True
     """
-    plenty = n_records is not None and n_records * budget.mu() / math.sqrt(sites) > PLENTY
-    return Schedule() if plenty else FEW_ROUNDS
+    times = 0.0 if n_records is None else n_records * budget.mu() / math.sqrt(sites)
+    return Schedule() if times > PLENTY else FEW_FUNCTIONS if times > ENOUGH else FEW_ROUNDS
 
 
 def least_records(n_features: int, budget: Budget, tolerance: float = 0.5) -> int:
@@ -105,9 +108,9 @@ def _refuse_unless_federated(estimator: Any) -> None:
 def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) -> SparseSites:
     if task.bounds is None or task.picture:
         raise InputError("bounds must be given and picture left out for a sparse fit over sites.")
-    picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / ROUNDS)
+    picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites, task.response))
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
-    return SparseSites(*facts, task.bounds, max(picks, task.n_directions or 1), sites, schedule)
+    return SparseSites(*facts, task.bounds, picks, sites, schedule)
 
 
 def _same(first: str, other: str, what: str, a: object, b: object) -> None:

@@ -33,7 +33,7 @@ class _Crowd:
         return Release(counts + d.n * d.noise(query, name), np.broadcast_to(d.n * d.std(query, name), query.shape))
 
 
-def seen_ranks(d: Draw) -> tuple[Ranks, IntArray]:
+def seen_ranks(d: Draw, n_bins: int = BINS) -> tuple[Ranks, IntArray]:
     """Bins with their released probabilities, by the code of the fit; and the bin of each point.
 
     The classes of a categorical response need no search, and quantiles are selected within a few records: then the
@@ -41,11 +41,11 @@ def seen_ranks(d: Draw) -> tuple[Ranks, IntArray]:
     """
     names = {line.name for line in d.plan.lines}
     if "response magnitude" not in names:
-        count = SLICES if "quantile 1" in names else BINS
+        count = SLICES if "quantile 1" in names else n_bins
         bins = Bins(np.arange(1, count) / count)
         place = np.searchsorted(bins.edges, d.population.ranks, side="right")
         return Ranks(bins, np.full(count, 1.0 / count), d.n), place
     # Its own stream: how many bins there are must not shift what is drawn after them, or losses would jump along n.
     crowd = _Crowd(replace(d, rng=d.rng.spawn(1)[0]))
-    ranks = find_ranks(crowd, Response())  # type: ignore[arg-type]
+    ranks = find_ranks(crowd, Response(), n_bins)  # type: ignore[arg-type]
     return ranks, ranks.bins.index(crowd.records).astype(np.int64)
