@@ -16,6 +16,7 @@ from sfumato.estimators.label import LabelPrivateSIR
 from sfumato.estimators.local_sir import LocalSIR
 from sfumato.estimators.regression import LabelPrivateIHT
 from sfumato.estimators.sir import PrivateSIR
+from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated import simulate
 from sfumato.local.answers import Randomiser
 from sfumato.local.numbers import NumberRandomiser
@@ -92,6 +93,7 @@ def published_fits(epsilon: float, delta: float) -> dict[str, Attacked]:
     regression = LabelPrivateIHT(epsilon, n_active=1)
     local = LocalSIR(epsilon, delta, bounds=BOX, radius=1.0)
     central = PrivateSIR(epsilon, delta, 1, BOX, method="one-shot")
+    votes = PrivateSparseSIR(epsilon, delta, 1, BOX)
     mu = gdp_mu(epsilon, delta)
     return {
         "LabelPrivateSIR, edges found": Attacked(_fitted(label), low, high, (epsilon, 0.0)),
@@ -99,7 +101,15 @@ def published_fits(epsilon: float, delta: float) -> dict[str, Attacked]:
         "LabelPrivateIHT": Attacked(_fitted(regression), low, high, (epsilon, 0.0)),
         "LocalSIR": Attacked(_fitted(local), one, other, mu),
         "federated, two sites": Attacked(_fitted(central, _two_sites), one, other, mu),
+        "federated votes, two sites": Attacked(_fitted(votes, _two_sites), *_wide(rng, x, y), (epsilon, delta)),
     }
+
+
+def _wide(rng: np.random.Generator, x: FloatArray, y: FloatArray) -> tuple[Records, Records]:
+    """Six features; the last record, at the upper end of y, has all its signs turned: every score moves by two."""
+    wide, ends = np.hstack([x, rng.uniform(-1.0, 1.0, (len(x), 4))]), np.append(y[:-1], 1.0)
+    low, high = (Records(np.vstack([wide[:-1], sign * np.ones(6)]), ends) for sign in (-1.0, 1.0))
+    return low, high
 
 
 def _fitted(estimator: Any, fit: Callable[[Any, Records], Any] | None = None) -> Callable[[Records, Noise], FloatArray]:
