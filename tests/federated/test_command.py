@@ -12,7 +12,6 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.federated.flower import commands
-from sfumato.federated.flower.app import write_app
 from sfumato.federated.split import by_column
 from sfumato.simulate import he
 
@@ -74,6 +73,7 @@ def keys(tmp_path):
         ({"--key": "nowhere"}, "key: there is no file"),
         ({}, "cap: .*say with --cap"),
         ({"--cap": "1", "--response": "z"}, "'z'"),
+        ({"--cap": "1", "--features": "x0,hospital"}, "column 'hospital' is not numeric"),
         ({"--cap": "-1"}, "epsilon"),
     ],
 )
@@ -82,11 +82,14 @@ def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkey
 
     monkeypatch.setattr(commands, "demand_flower", lambda: None)
     monkeypatch.chdir(keys)
-    given = {"--response": "y", "--name": "north", "--coordinator": "h:1", "--ca": "ca.crt", "--key": "north"} | change
+    given = {"--response": "y", "--name": "north", "--coordinator": "h:1", "--ca": "ca.crt", "--key": "north"}
+    given |= {"--features": "x0,x1,x2"} | change
     from typer.testing import CliRunner
 
+    before = sorted(keys.iterdir())
     done = CliRunner().invoke(app, ["federated", "site", table, *(word for pair in given.items() for word in pair)])
     assert done.exit_code == 2
+    assert sorted(keys.iterdir()) == before
     assert re.search(sentence, done.output + str(done.exception)), done.output
 
 
@@ -98,6 +101,12 @@ def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkey
         ({"--minimum": "2"}, "minimum must be from 1 to the 1 sites"),
         ({"--lower": "a", "--upper": "1"}, "lower and upper must be numbers"),
         ({"--epsilon": "-1"}, "epsilon"),
+        ({"--method": "dp-sir"}, "method"),
+        ({"--directions": "none"}, "directions"),
+        ({"--lower": "0", "--upper": "1", "--own-units": None}, "own-units: leave out"),
+        ({"--sparse": None}, "sparse: give --lower and --upper"),
+        ({"--sparse": None, "--method": "descent"}, "method"),
+        ({"--port": "0"}, "port"),
     ],
 )
 def test_a_coordinator_is_told_what_is_wrong_before_anything_runs(keys, monkeypatch, change, sentence):
@@ -108,18 +117,11 @@ def test_a_coordinator_is_told_what_is_wrong_before_anything_runs(keys, monkeypa
     monkeypatch.setattr(commands, "demand_flower", lambda: None)
     monkeypatch.chdir(keys)
     given = {"--site": "north.pub", "--certificate": "server.crt", "--key": "server.key", "--ca": "ca.crt"} | change
-    done = CliRunner().invoke(app, ["federated", "server", *(word for pair in given.items() for word in pair)])
+    words = [word for pair in given.items() for word in pair if word is not None]
+    done = CliRunner().invoke(app, ["federated", "server", *words])
     assert done.exit_code == 2
     assert re.search(sentence, done.output + str(done.exception)), done.output
     assert not (keys / "federation").exists()
-
-
-def test_a_run_that_was_interrupted_goes_on_only_with_the_same_settings(tmp_path):
-    from sfumato.federated.flower.coordination import name_of_run
-
-    first = name_of_run(tmp_path, {"epsilon": 1.0})
-    assert name_of_run(tmp_path, {"epsilon": 1.0}) == first
-    assert name_of_run(tmp_path, {"epsilon": 2.0}) != first
 
 
 def test_a_server_that_is_stopped_leaves_no_process_behind(tmp_path):
@@ -140,24 +142,7 @@ def test_a_server_that_is_stopped_leaves_no_process_behind(tmp_path):
         raise AssertionError("the helper is still running")
 
 
-def test_a_name_with_quotes_is_refused_because_it_would_end_a_setting():
-    with pytest.raises(InputError, match="name must not contain quotes"):
-        commands.supernode("h:1", Path("ca"), Path("key"), 1, {"name": 'north" seed=7'})
-
-
-def test_the_app_that_flower_runs_has_every_setting(tmp_path):
-    import tomllib
-
-    folder = write_app(tmp_path, sites=3, out='a "quoted" place')
-    project = tomllib.loads((folder / "pyproject.toml").read_text())
-    assert project["tool"]["flwr"]["app"]["config"]["sites"] == 3
-    assert project["tool"]["flwr"]["app"]["config"]["out"] == 'a "quoted" place'
-    with pytest.raises(KeyError):
-        write_app(tmp_path, colour="red")
-
-
-def test_a_servers_commands_ask_for_tls_and_registered_nodes(tmp_path):
-    command = commands.superlink("127.0.0.1", 8000, tmp_path, *(tmp_path / name for name in ("ca", "crt", "key")))
+def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
+    command = commands.superlink("127.0.0.1", 8000, *(tmp_path / name for name in ("secret", "ca", "crt", "key")))
     assert "--enable-supernode-auth" in command and "--ssl-certfile" in command and "--insecure" not in command
-    commands.connection(tmp_path / "home", "h:1", tmp_path / "ca.crt")
-    assert "root-certificates" in (tmp_path / "home" / "config.toml").read_text()
+    assert command[command.index("--isolation") + 1] == "process"

@@ -93,7 +93,9 @@ class Site:
         kept = self._store.answer(terms.run, line, fingerprint)
         if kept is not None:
             return kept
-        query = self._decoders.setdefault(terms.run, Decoder()).query(question)
+        if terms.run not in self._decoders:  # one run at a time: what another left in memory is let go
+            self._decoders = {terms.run: Decoder()}
+        query = self._decoders[terms.run].query(question)
         inner = query.query if isinstance(query, OnColumns) else query
         if type(inner) is not kind_of(line):
             raise RefusedError(f"line {line!r} does not ask this kind of question.")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sfumato.errors import InputError
 
-GRACE = 10.0
+GRACE = 5.0
 """Seconds a server has to end by itself before it is killed."""
 
 
@@ -33,39 +33,15 @@ def started(command: Sequence[str], environment: Mapping[str, str], log: Path) -
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(GRACE)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def finished(command: Sequence[str], environment: Mapping[str, str], seconds: float) -> str:
-    """What a command that ends by itself prints, errors and all."""
     try:
-        done = subprocess.run(
-            list(command),
-            env=dict(environment),
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired:
-        raise InputError(
-            f"{command[0]} did not end within {seconds:.0f} s; try again when the machine is idle."
-        ) from None
-    return done.stdout + done.stderr
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+    finally:  # also if the wait is interrupted once more
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def await_listener(host: str, port: int, process: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
@@ -76,7 +52,7 @@ def await_listener(host: str, port: int, process: subprocess.Popen[bytes], log: 
             probe.settimeout(1.0)
             if probe.connect_ex((host, port)) == 0:
                 return
-        time.sleep(0.2)
+        time.sleep(0.05)
     raise InputError(f"the server did not start to listen on {host}:{port}; see {log}.")
 
 

@@ -1,0 +1,88 @@
+"""The coordinator's end of Flower: its server admits the sites' keys and carries messages for one run.
+
+The server starts no app, neither its own nor anybody else's (``--isolation process``): the fit runs in the process that
+started it, which alone knows the secret that a run's messages are sent with.
+"""
+
+import hashlib
+import io
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sfumato.errors import InputError
+from sfumato.federated.flower import library
+from sfumato.federated.flower.heartbeat import beating
+
+_PROJECT = """[project]
+name = "sfumato-federation"
+version = "1.0.0"
+[tool.flwr.app]
+publisher = "sfumato"
+[tool.flwr.app.components]
+serverapp = "nothing.to:run"
+clientapp = "nothing.to:run"
+"""
+"""Flower wants an app for a run; this one has no code."""
+_ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
+_SERVER_APP = "flwr-serverapp"
+LOST = 30.0
+"""Seconds after which a server on this machine that does not answer is given up."""
+
+
+@contextmanager
+def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> Iterator[Any]:
+    """A Flower `Grid` to the sites with these public keys, as long as the block lasts."""
+    try:
+        run = _start_run(address, ca, keys)
+        token = _token(address, ca, secret, run)
+    except library.TransportError as error:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            raise InputError(
+                f"certificate: it was not signed by the given ca, is out of date, or does not name {address}; "
+                "a server's certificate must name the host that it listens on."
+            ) from None
+        raise InputError(f"the server on {address} does not answer; see its log.") from None
+    grid = library.HttpGrid(address, root_certificates=ca, token=token)
+    grid._retry_invoker.max_time = LOST
+    found = grid._runtime_client.PullTaskInput(library.PullTaskInputRequest())
+    identity = library.TaskIdentity
+    identity.task_id, identity.run_id, identity.node_id = found.task_id, found.run.run_id, found.context.node_id
+    grid.set_run(library.run_from_proto(found.run))
+    with beating(lambda: grid._runtime_client.SendTaskHeartbeat(library.SendTaskHeartbeatRequest())):
+        try:
+            yield grid
+        finally:
+            grid.close()
+
+
+def _start_run(address: str, ca: bytes, keys: Sequence[bytes]) -> int:
+    version = library.RuntimeVersionHttpInterceptor(component_name="flwr CLI")
+    with library.ControlHttpClient.from_server_address(address, False, ca, interceptors=[version]) as control:
+        for key in keys:
+            control.RegisterNode(library.RegisterNodeRequest(public_key=key))
+        app = _app()
+        fab = library.fab_to_proto(library.Fab(hashlib.sha256(app).hexdigest(), app, {}))
+        return int(control.StartRun(library.StartRunRequest(fab=fab)).run_id)
+
+
+def _token(address: str, ca: bytes, secret: bytes, run: int) -> str:
+    """What shows that messages of the run are ours."""
+    version = library.RuntimeVersionHttpInterceptor(component_name="SuperExec")
+    signed = library.SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})
+    with library.RuntimeHttpClient.from_server_address(address, False, ca, interceptors=[version, signed]) as runtime:
+        end = time.monotonic() + LOST
+        while time.monotonic() < end:
+            found = runtime.AcquireTask(library.AcquireTaskRequest(supported_task_types=[_SERVER_APP]))
+            if found.HasField("task") and found.task.run_id == run:
+                return str(found.token)
+    raise InputError(f"the server on {address} did not start the run; see its log.")
+
+
+def _app() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("pyproject.toml", _PROJECT)
+    return file.getvalue()
