@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.federated.coordinator import fit_remote
-from sfumato.federated.flower import commands
+from sfumato.federated.flower import commands, library
 from sfumato.federated.flower.keys import authority, public_keys
 from sfumato.federated.flower.link import open_grid
 from sfumato.federated.flower.processes import await_listener, refuse_if_taken, started
@@ -73,6 +73,9 @@ def coordinate(
             )
         except SitesLostError as error:
             raise SitesLostError(f"{error} Start the same command again to go on with this run.") from None
+        except library.HTTPError:
+            log = folder / "server.log"
+            raise SitesLostError(f"the server was lost; see {log}, and start the same command again.") from None
     write_outcome(fitted, folder / "result")
     journal.forget()
     return outcome(fitted)

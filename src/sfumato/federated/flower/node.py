@@ -20,7 +20,6 @@ from sfumato.federated.flower.signals import unhurried
 SOON, LATE, AGAIN = 0.2, 2.0, 1.0
 """Seconds between two looks for a message: in a run, after a long silence, and while there is no coordinator."""
 ADMITTED, UNKNOWN, ABSENT = "connected to", "is not admitted (yet) by", "finds nobody (yet) at"
-_NOT_ADMITTED = (400, 401, 403, 404, 409)
 
 
 class Node:
@@ -75,12 +74,10 @@ class Node:
             if self._look():
                 self._heard = time.monotonic()
         except library.HTTPStatusError as error:
-            if error.response.status_code not in _NOT_ADMITTED:
-                raise
             if error.response.status_code == 401 or self._node is None:
                 self._node = None
                 self._tell(UNKNOWN)
-            return AGAIN
+            return AGAIN  # anything else is about one message, which will be sent again if it is wanted
         except library.TransportError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise InputError(

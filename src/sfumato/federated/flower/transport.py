@@ -12,6 +12,8 @@ from sfumato.settings.federated import SitesLostError
 FACTS = canonical({"ask": "facts"})
 PAUSE = 0.1
 """Seconds between two looks at who is there and what has come; Flower's own loop waits 3."""
+ATTEMPT = 30.0
+"""Seconds after which a question is sent again; a site that has its answer repeats it."""
 
 
 class FlowerTransport:
@@ -46,35 +48,37 @@ class FlowerTransport:
             time.sleep(PAUSE)
 
     def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:
-        messages = [
-            library.Message(
-                library.RecordDict({"request": library.ConfigRecord({"json": text})}),
-                dst_node_id=node,
-                message_type=library.MessageType.QUERY,
-                ttl=self._timeout,
-            )
-            for node, text in requests.items()
-        ]
+        """Ask until all have answered or the time is over; who comes back in time is asked again, which is free."""
         replies: dict[int, tuple[str, bytes]] = {}
-        for message in self._replies(messages):
-            record = message.content.get("reply") if message.has_content() else None
-            node = message.metadata.src_node_id
-            if isinstance(record, library.ConfigRecord) and node not in replies:  # the first of two replies counts
-                values = record.get("values", b"")
-                replies[node] = (str(record.get("json", "")), values if isinstance(values, bytes) else b"")
+        end = time.monotonic() + self._timeout
+        while (left := requests.keys() - replies.keys()) and time.monotonic() < end:
+            there = left & set(self._grid.get_node_ids())
+            for message in self._replies({node: requests[node] for node in there}, end):
+                record = message.content.get("reply") if message.has_content() else None
+                node = message.metadata.src_node_id
+                if isinstance(record, library.ConfigRecord) and node not in replies:  # the first of two replies counts
+                    values = record.get("values", b"")
+                    replies[node] = (str(record.get("json", "")), values if isinstance(values, bytes) else b"")
+            time.sleep(PAUSE if left - replies.keys() else 0.0)
         return replies
 
-    def _replies(self, messages: list[Any]) -> Iterator[Any]:
-        """Replies as they come, until all are there or the time is over."""
-        if not messages:
-            return
-        open_ids, end = set(self._grid.push_messages(messages)) - {None}, time.monotonic() + self._timeout
+    def _replies(self, requests: Mapping[int, str], end: float) -> Iterator[Any]:
+        """Replies as they come, for a while; for a node that is gone Flower makes one without content."""
+        seconds = max(min(end - time.monotonic(), ATTEMPT), 1.0)
+        messages = [_message(node, text, seconds) for node, text in requests.items()]
+        open_ids = set(self._grid.push_messages(messages)) - {None} if messages else set()
+        end = time.monotonic() + seconds
         while open_ids and time.monotonic() < end:
             found = list(self._grid.pull_messages(open_ids))
             yield from found
             open_ids -= {message.metadata.reply_to_message_id for message in found}
             if open_ids:
                 time.sleep(PAUSE)
+
+
+def _message(node: int, text: str, seconds: float) -> Any:
+    content = library.RecordDict({"request": library.ConfigRecord({"json": text})})
+    return library.Message(content, dst_node_id=node, message_type=library.MessageType.QUERY, ttl=seconds)
 
 
 def _name(head: str, node: int) -> str:
