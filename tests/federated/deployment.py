@@ -116,6 +116,7 @@ class Deployment:
                 stdout=out,
                 stderr=out,
                 start_new_session=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ours may run in the background
             )
 
     def site(self, name):

@@ -164,6 +164,43 @@ def test_sites_vote_over_the_wire_as_in_simulation(tmp_path, consortium):
     assert remote.ledger_.spent() <= 1.0
 
 
+def in_own_units(consortium):
+    for i, (x, _) in enumerate(consortium.parts.values()):
+        x *= 1.0 + i
+        x += 5.0 * i
+    return PrivateSIR(epsilon=1.0, delta=1e-5, n_directions=2)
+
+
+def test_sites_find_units_of_their_own_over_the_wire_as_in_simulation(consortium):
+    estimator = in_own_units(consortium)
+    remote = fit_remote(estimator, consortium, SITES, own_units=True)
+    seeded = PrivateSIR(**estimator.get_params() | {"random_state": consortium.seed})
+    here = simulate(seeded, consortium.parts, centring="sites")
+    np.testing.assert_array_equal(remote.directions_, here.directions_)
+    assert remote.local_ == here.local_ and remote.disagreeing_ == {}
+    assert all(told["epsilon"] == pytest.approx(1.0, rel=1e-6) for told in remote.spending_.values())
+
+
+def test_a_site_that_is_missed_while_units_are_found_takes_no_further_part(consortium):
+    estimator = in_own_units(consortium)
+    consortium.faults["h1"] = on_line("span", lambda answer: None)
+    fitted = fit_remote(estimator, consortium, SITES, minimum=2, own_units=True)
+    assert "units of its own" in fitted.left_out_["h1"] and set(fitted.local_) == {"h0", "h2"}
+    with pytest.raises(SitesLostError, match="only 2 sites found units of their own, 3 are needed"):
+        fit_remote(estimator, consortium, SITES, own_units=True)
+    with pytest.raises(InputError, match="bounds=None"):
+        fit_remote(estimator.set_params(bounds=Bounds(-6, 6)), consortium, SITES, own_units=True)
+
+
+def test_a_site_that_disagrees_is_left_out_over_the_wire_as_in_simulation(consortium, estimator):
+    consortium.parts["h2"][0][:] += 3.0
+    remote = fit_remote(estimator, consortium, SITES, minimum=2, leave_out=True)
+    seeded = PrivateSIR(**estimator.get_params() | {"random_state": consortium.seed})
+    here = simulate(seeded, consortium.parts, leave_out=True)
+    np.testing.assert_array_equal(remote.directions_, here.directions_)
+    assert list(remote.disagreeing_) == list(here.disagreeing_) == ["h2"]
+
+
 @pytest.mark.parametrize(
     ("picks", "reason"),
     [

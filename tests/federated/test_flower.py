@@ -94,7 +94,7 @@ def test_a_deployment_equals_its_simulation_and_survives_kills_replays_and_poiso
 
 
 def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_cost(deployed):
-    made = deployed(parts_of(12, sparse=4, move=4.0))
+    made = deployed(parts_of(40, sparse=4, move=4.0))
 
     # Ctrl-C at the coordinator in the middle of the votes
     vote = ("--sparse", "--lower", -9, "--upper", 9, "--leave-out")
@@ -103,7 +103,7 @@ def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_
     made.interrupt("server")
     assert made.ended("server") == 130
     assert made.said("server").splitlines()[-1] == "error: interrupted; no half-written file was left."
-    assert sorted(path.name for path in (made.folder / "federation").iterdir()) == ["run.json", "server.log"]
+    assert sorted(path.name for path in (made.folder / "federation").iterdir()) == ["home", "run.json", "server.log"]
     made.nothing_left_of(*SITES)
     made.server(*vote, minimum=2)
     found = made.outcome()

@@ -53,6 +53,6 @@ def simulate(
     for name, found in fitted.disagreeing_.items():
         note(f"{name} disagrees with the other sites in {found.about}.")
     for direction in fitted.directions_:
-        console.print(" ".join(f"{value:+.4f}" for value in direction), markup=False)
+        console.print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
     if report is not None:
         fitted.report(report)

@@ -68,9 +68,9 @@ def server(
     note(f"waiting for {len(site)} site(s) on {host}:{port}; log: {folder / 'server.log'}; Ctrl-C keeps the run.")
     limits = Limits(wait, timeout, needed, least, leave_out, own_units)
     found = coordinate(Address(host, port, ca, certificate, key), site, folder, estimator, limits)
-    stdout().print(summary(found), markup=False)
+    stdout().print(summary(found), markup=False, soft_wrap=True)
     for direction in found["directions"]:
-        stdout().print(" ".join(f"{value:+.4f}" for value in direction), markup=False)
+        stdout().print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
     note(f"report: {folder / 'result' / 'report.html'}")
 
 

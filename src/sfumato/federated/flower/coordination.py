@@ -33,6 +33,12 @@ class Address:
     certificate: Path
     key: Path
 
+    @property
+    def reached_at(self) -> str:
+        """Where this machine finds the server; the certificate must name it."""
+        everywhere = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
+        return f"{everywhere.get(self.host, self.host)}:{self.port}"
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -58,7 +64,7 @@ def coordinate(
     keys, ca = public_keys(sites), authority(address.ca)
     refuse_if_taken(address.host, address.port)
     journal = Journal.resume(folder / "run.json", _settings(estimator, limits))
-    with _server(address, folder) as secret, open_grid(f"{address.host}:{address.port}", ca, secret, keys) as grid:
+    with _server(address, folder) as secret, open_grid(address.reached_at, ca, secret, keys) as grid:
         transport = FlowerTransport(grid, len(keys), limits.wait, limits.timeout)
         try:
             fitted = fit_remote(

@@ -28,6 +28,7 @@ _PLACES = {
     "flwr.proto.runtime_pb2": ("AcquireTaskRequest", "PullTaskInputRequest", "SendTaskHeartbeatRequest"),
     "flwr.supercore.control": ("ControlHttpClient",),
     "flwr.supercore.fab": ("Fab",),
+    "flwr.supercore.logger": ("console_handler",),
     "flwr.supercore.inflatable.inflatable_object": (
         "get_all_nested_objects",
         "get_object_tree",
@@ -54,3 +55,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"{name} is not among the parts of Flower that are used")
     return getattr(import_module(_HOME[name]), name)
+
+
+def quiet() -> None:
+    """What Flower's clients have to say is said by ours, in a sentence."""
+    __getattr__("console_handler").setLevel("CRITICAL")

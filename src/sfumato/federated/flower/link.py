@@ -35,6 +35,7 @@ LOST = 30.0
 @contextmanager
 def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> Iterator[Any]:
     """A Flower `Grid` to the sites with these public keys, as long as the block lasts."""
+    library.quiet()
     try:
         run = _start_run(address, ca, keys)
         token = _token(address, ca, secret, run)
@@ -55,6 +56,7 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
         try:
             yield grid
         finally:
+            grid._retry_invoker.max_tries = 1  # nobody waits for a server that is being stopped
             grid.close()
 
 
