@@ -46,7 +46,8 @@ root = x509.BasicConstraints(ca=True, path_length=None)
 open("ca.crt", "wb").write(certificate("ca", authority, "ca", authority, root))
 open("server.crt", "wb").write(certificate("server", server, "ca", authority, here))
 private(server, "server.key", form.PrivateFormat.PKCS8)
-for site in ("h0", "h1", "h2"):
+open("other.crt", "wb").write(certificate("ca", server, "ca", server, root))
+for site in ("h0", "h1", "h2", "stranger"):
     key = ec.generate_private_key(ec.SECP384R1())
     private(key, site, form.PrivateFormat.OpenSSH)
     public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH)
@@ -119,10 +120,10 @@ class Deployment:
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ours may run in the background
             )
 
-    def site(self, name):
-        who = ("--name", name, "--key", name, "--ca", "ca.crt", "--coordinator", f"127.0.0.1:{self.port}")
+    def site(self, name, ca="ca.crt", data=None):
+        who = ("--name", name, "--key", name, "--ca", ca, "--coordinator", f"127.0.0.1:{self.port}")
         own = ("--cap", 9, "--cap-delta", 1e-5, "--classes", "0,1", "--rehearse", 7)
-        self.start(name, "site", f"{name}.parquet", "-y", "y", *who, *own)
+        self.start(name, "site", data or f"{name}.parquet", "-y", "y", *who, *own)
 
     def server(self, *fit, minimum=3, timeout=LONG):
         keys = [word for name in SITES for word in ("--site", f"{name}.pub")]

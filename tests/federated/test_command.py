@@ -73,6 +73,8 @@ def keys(tmp_path):
         ({"--key": "nowhere"}, "key: there is no file"),
         ({}, "cap: .*say with --cap"),
         ({"--cap": "1", "--response": "z"}, "'z'"),
+        ({"--cap": "1", "--coordinator": "localhost"}, "coordinator must be host:port"),
+        ({"--cap": "1", "--coordinator": "https://localhost:8000"}, "coordinator must be host:port"),
         ({"--cap": "1", "--features": "x0,hospital"}, "column 'hospital' is not numeric"),
         ({"--cap": "-1"}, "epsilon"),
     ],

@@ -119,6 +119,12 @@ def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_
     made.fault(h1={"shape": "hold"})
     made.server("--own-units", "--method", "descent")
     made.until((made.folder / "h1.held").exists, "the question about the shape")
+    made.site("stranger", data="h0.parquet")  # who is not admitted is not asked
+    made.until(lambda: "is not admitted (yet) by" in made.said("stranger"), "a stranger's visit")
+    made.interrupt("stranger")
+    assert made.ended("stranger") == 130
+    made.site("stranger", "other.crt", "h0.parquet")  # who trusts another authority does not listen
+    assert made.ended("stranger") == 2 and "was not signed by other.crt" in made.said("stranger")
     made.interrupt("h1")
     (made.folder / "go").touch()
     assert made.ended("h1") == 130

@@ -1,7 +1,8 @@
 """`sfumato federated site`: take part in a federation, beside one's own file."""
 
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +10,9 @@ from sfumato.cli.failures import as_usage
 from sfumato.cli.options import Classes, categories, names
 from sfumato.cli.terminal import note
 from sfumato.errors import InputError
+
+if TYPE_CHECKING:
+    from sfumato.privacy.budget import Budget
 
 
 def site(
@@ -45,24 +49,29 @@ def site(
     demand_files(ca=ca, key=key)
     if not 0 < len(name) <= 100:
         raise InputError("name must have 1 to 100 letters.")
+    if not re.fullmatch(r"([^\s/:]+|\[[0-9a-fA-F:]+\]):\d{1,5}", coordinator):
+        raise InputError(f"coordinator must be host:port, such as coordinator.example:8000, got {coordinator!r}.")
     account, answers = ledger or Path(f"{name}.jsonl"), folder or Path(f"{name}-answers")
+    budget = _cap(account, cap, cap_delta)
     source = open_source(find(data), response, names(features), names(classes), categories(categorical))
-    _open_ledger(account, cap, cap_delta, rehearse is not None)
     mine = Site(source, account, answers, name=name, random_state=rehearse)
-    mine.facts()  # a wrong path or column is better told now than to the coordinator
 
     from sfumato.federated.flower.node import Node
+    from sfumato.privacy.ledger_file import FileLedger
 
     node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
+    with as_usage():
+        FileLedger(account, budget, rehearsal=rehearse is not None)
+    mine.facts()  # what the coordinator would be refused for is better told now
     note(f"{name} answers {coordinator} within the cap of {account}; Ctrl-C stops it.")
     node.serve()
 
 
-def _open_ledger(path: Path, cap: float | None, delta: float, rehearsal: bool) -> None:
+def _cap(ledger: Path, epsilon: float | None, delta: float) -> "Budget | None":
+    """The cap that was given; None is for a ledger that has one."""
     from sfumato.privacy.budget import Budget
-    from sfumato.privacy.ledger_file import FileLedger
 
-    if cap is None and not path.exists():
-        raise InputError(f"cap: {path} does not exist yet; say with --cap how much all runs together may spend.")
+    if epsilon is None and not ledger.exists():
+        raise InputError(f"cap: {ledger} does not exist yet; say with --cap how much all runs together may spend.")
     with as_usage():
-        FileLedger(path, None if cap is None else Budget.approximate(cap, delta), rehearsal=rehearsal)
+        return None if epsilon is None else Budget.approximate(epsilon, delta)

@@ -64,8 +64,8 @@ def coordinate(
     keys, ca = public_keys(sites), authority(address.ca)
     refuse_if_taken(address.host, address.port)
     journal = Journal.resume(folder / "run.json", _settings(estimator, limits))
-    with _server(address, folder) as secret, open_grid(address.reached_at, ca, secret, keys) as grid:
-        transport = FlowerTransport(grid, len(keys), limits.wait, limits.timeout)
+    with _server(address, folder) as secret, open_grid(address.reached_at, ca, secret, keys) as (grid, nodes):
+        transport = FlowerTransport(grid, nodes, limits.wait, limits.timeout)
         try:
             fitted = fit_remote(
                 estimator,

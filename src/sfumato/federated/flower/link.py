@@ -33,11 +33,11 @@ LOST = 30.0
 
 
 @contextmanager
-def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> Iterator[Any]:
-    """A Flower `Grid` to the sites with these public keys, as long as the block lasts."""
+def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> Iterator[tuple[Any, frozenset[int]]]:
+    """A Flower `Grid` and the nodes with these public keys, as long as the block lasts."""
     library.quiet()
     try:
-        run = _start_run(address, ca, keys)
+        run, nodes = _start_run(address, ca, keys)
         token = _token(address, ca, secret, run)
     except library.TransportError as error:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -54,20 +54,19 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
     grid.set_run(library.run_from_proto(found.run))
     with beating(lambda: grid._runtime_client.SendTaskHeartbeat(library.SendTaskHeartbeatRequest())):
         try:
-            yield grid
+            yield grid, nodes
         finally:
             grid._retry_invoker.max_tries = 1  # nobody waits for a server that is being stopped
             grid.close()
 
 
-def _start_run(address: str, ca: bytes, keys: Sequence[bytes]) -> int:
+def _start_run(address: str, ca: bytes, keys: Sequence[bytes]) -> tuple[int, frozenset[int]]:
     version = library.RuntimeVersionHttpInterceptor(component_name="flwr CLI")
     with library.ControlHttpClient.from_server_address(address, False, ca, interceptors=[version]) as control:
-        for key in keys:
-            control.RegisterNode(library.RegisterNodeRequest(public_key=key))
+        nodes = [control.RegisterNode(library.RegisterNodeRequest(public_key=key)).node_id for key in keys]
         app = _app()
         fab = library.fab_to_proto(library.Fab(hashlib.sha256(app).hexdigest(), app, {}))
-        return int(control.StartRun(library.StartRunRequest(fab=fab)).run_id)
+        return int(control.StartRun(library.StartRunRequest(fab=fab)).run_id), frozenset(nodes)
 
 
 def _token(address: str, ca: bytes, secret: bytes, run: int) -> str:

@@ -17,14 +17,17 @@ ATTEMPT = 30.0
 
 
 class FlowerTransport:
-    """Messages over a Flower `Grid`; the names of the sites are learnt from their first reply."""
+    """Messages over a Flower `Grid` to the nodes that we admitted, whoever else is there.
 
-    def __init__(self, grid: Any, sites: int, wait: float, timeout: float) -> None:
+    The names of the sites are learnt from their first reply.
+    """
+
+    def __init__(self, grid: Any, admitted: frozenset[int], wait: float, timeout: float) -> None:
         self._grid = grid
         self._timeout = timeout
         self.nodes: dict[str, int] = {}
         self._first: dict[str, tuple[str, bytes]] = {}
-        self._meet(sites, wait)
+        self._meet(admitted, wait)
 
     def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
         """Replies by site; who is slow or gone is absent."""
@@ -34,12 +37,11 @@ class FlowerTransport:
         replies = self._exchange({node: requests[name] for node, name in names.items()})
         return {names[node]: reply for node, reply in replies.items() if node in names}
 
-    def _meet(self, sites: int, wait: float) -> None:
-        """Ask everybody who is there for the public facts until `sites` have told them; asking costs nothing."""
+    def _meet(self, admitted: frozenset[int], wait: float) -> None:
+        """Ask everybody who is there for the public facts until all have told them; asking costs nothing."""
         end = time.monotonic() + wait
-        while len(self.nodes) < sites and time.monotonic() < end:
-            known = set(self.nodes.values())
-            there = [node for node in self._grid.get_node_ids() if node not in known]
+        while len(self.nodes) < len(admitted) and time.monotonic() < end:
+            there = (admitted - set(self.nodes.values())) & set(self._grid.get_node_ids())
             for node, reply in sorted(self._exchange(dict.fromkeys(there, FACTS)).items()):
                 name = _name(reply[0], node)
                 if name in self.nodes:
