@@ -90,3 +90,11 @@ def test_too_few_answers_do_not_bind_a_run_that_goes_on(tmp_path, consortium, es
     consortium.faults = {}
     resumed = fit_remote(estimator, consortium, SITES, run=Journal.resume(path, {}))
     assert not resumed.left_out_ and set(resumed.spending_) == set(SITES)
+
+
+def test_a_run_that_never_began_takes_whoever_is_there_next_time(tmp_path, consortium, estimator):
+    path = tmp_path / "run.json"
+    with pytest.raises(SitesLostError, match="only 1 sites take part, 3 are needed"):
+        fit_remote(estimator, consortium, ("h0",), minimum=3, run=Journal.resume(path, {}))
+    fitted = fit_remote(estimator, consortium, SITES, run=Journal.resume(path, {}))
+    assert not fitted.left_out_ and set(fitted.spending_) == set(SITES)

@@ -65,9 +65,8 @@ def server(
 
     from sfumato.federated.flower.coordination import Address, Limits, coordinate
 
-    note(f"waiting for {len(site)} site(s) on {host}:{port}; log: {folder / 'server.log'}; Ctrl-C keeps the run.")
     limits = Limits(wait, timeout, needed, least, leave_out, own_units)
-    found = coordinate(Address(host, port, ca, certificate, key), site, folder, estimator, limits)
+    found = coordinate(Address(host, port, ca, certificate, key), site, folder, estimator, limits, note)
     stdout().print(summary(found), markup=False, soft_wrap=True)
     for direction in found["directions"]:
         stdout().print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)

@@ -95,9 +95,10 @@ def _agree(
     relation, budget = relation_of(fitted.relation), budget_of(fitted.epsilon, fitted.delta, fitted.rho)
     remote.meet(sites)
     remote.dismiss(too_small(remote.facts, least, budget))
-    journal.begin({site: facts.n_records for site, facts in remote.facts.items()})
-    remote.dismiss({site: "was not there when this run began." for site in remote.facts if site not in journal.members})
+    late = [site for site in remote.facts if journal.members and site not in journal.members]
+    remote.dismiss(dict.fromkeys(late, "was not there when this run began."))
     _enough(remote, needed)
+    journal.begin({site: facts.n_records for site, facts in remote.facts.items()})
     planned = federated_task(fitted, _as_begun(remote.facts, journal.members), relation)
     trust = trust_of("sites", len(journal.members))
     ledger = SiteLedger(budget, relation, rehearsal=any(facts.rehearsal for facts in remote.facts.values()))

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.federated.coordinator import fit_remote
 from sfumato.federated.flower import commands, library
-from sfumato.federated.flower.keys import authority, public_keys
+from sfumato.federated.flower.keys import authority, demand_pair, public_keys
 from sfumato.federated.flower.link import open_grid
 from sfumato.federated.flower.processes import await_listener, refuse_if_taken, started
 from sfumato.federated.flower.transport import FlowerTransport
@@ -53,7 +53,12 @@ class Limits:
 
 
 def coordinate(
-    address: Address, sites: Sequence[Path], folder: Path, estimator: PrivateSIR, limits: Limits
+    address: Address,
+    sites: Sequence[Path],
+    folder: Path,
+    estimator: PrivateSIR,
+    limits: Limits,
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     """Fit over the sites with these public keys; the outcome, which is also in ``folder/result``.
 
@@ -62,10 +67,15 @@ def coordinate(
     (`minimum`, `wait`, `timeout`) may differ.
     """
     keys, ca = public_keys(sites), authority(address.ca)
+    demand_pair(address.certificate, address.key)
     refuse_if_taken(address.host, address.port)
     journal = Journal.resume(folder / "run.json", _settings(estimator, limits))
     with _server(address, folder) as secret, open_grid(address.reached_at, ca, secret, keys) as (grid, nodes):
-        transport = FlowerTransport(grid, nodes, limits.wait, limits.timeout)
+        say(f"waiting for {len(sites)} site(s) on {address.host}:{address.port}; Ctrl-C keeps the run.")
+        transport = FlowerTransport(grid, frozenset(nodes), limits.wait, limits.timeout)
+        met = set(transport.nodes.values())
+        for path in (path for path, node in zip(sites, nodes, strict=True) if node not in met):
+            say(f"the site with the key {path} did not appear within {limits.wait:g} s.")
         try:
             fitted = fit_remote(
                 estimator,

@@ -1,5 +1,6 @@
 """Keys and certificates, read before anything is started."""
 
+import ssl
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,16 @@ def authority(path: Path) -> bytes:
     if b"-----BEGIN CERTIFICATE-----" not in text:
         raise InputError(f"ca: {path} is no certificate in PEM format.")
     return text
+
+
+def demand_pair(certificate: Path, key: Path) -> None:
+    """Refuse a certificate and a private key that do not belong together."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, ValueError):
+        raise InputError(
+            f"certificate: {certificate} and the key {key} do not belong together, or are not in PEM format."
+        ) from None
 
 
 def _public(path: Path) -> bytes:

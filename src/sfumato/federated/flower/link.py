@@ -33,8 +33,8 @@ LOST = 30.0
 
 
 @contextmanager
-def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> Iterator[tuple[Any, frozenset[int]]]:
-    """A Flower `Grid` and the nodes with these public keys, as long as the block lasts."""
+def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> Iterator[tuple[Any, list[int]]]:
+    """A Flower `Grid` and the nodes with these public keys, in their order, as long as the block lasts."""
     library.quiet()
     try:
         run, nodes = _start_run(address, ca, keys)
@@ -60,13 +60,13 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
             grid.close()
 
 
-def _start_run(address: str, ca: bytes, keys: Sequence[bytes]) -> tuple[int, frozenset[int]]:
+def _start_run(address: str, ca: bytes, keys: Sequence[bytes]) -> tuple[int, list[int]]:
     version = library.RuntimeVersionHttpInterceptor(component_name="flwr CLI")
     with library.ControlHttpClient.from_server_address(address, False, ca, interceptors=[version]) as control:
         nodes = [control.RegisterNode(library.RegisterNodeRequest(public_key=key)).node_id for key in keys]
         app = _app()
         fab = library.fab_to_proto(library.Fab(hashlib.sha256(app).hexdigest(), app, {}))
-        return int(control.StartRun(library.StartRunRequest(fab=fab)).run_id), frozenset(nodes)
+        return int(control.StartRun(library.StartRunRequest(fab=fab)).run_id), nodes
 
 
 def _token(address: str, ca: bytes, secret: bytes, run: int) -> str:

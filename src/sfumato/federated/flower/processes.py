@@ -1,5 +1,6 @@
 """Flower's servers as child processes: each in a group of its own, so that stopping it leaves nothing behind."""
 
+import errno
 import os
 import signal
 import socket
@@ -57,8 +58,17 @@ def await_listener(host: str, port: int, process: subprocess.Popen[bytes], log: 
 
 
 def refuse_if_taken(host: str, port: int) -> None:
-    """Somebody who listens there already would be taken for our server."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        if probe.connect_ex((host, port)) == 0:
-            raise InputError(f"port: something listens on {host}:{port} already; stop it or choose another port.")
+    """Refuse a place where the server cannot listen; somebody who listens there already would be taken for it."""
+    try:
+        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(
+                f"port: something listens on {host}:{port} already; stop it or choose another port."
+            ) from None
+        if error.errno == errno.EACCES:
+            raise InputError(f"port: {port} needs more rights; choose one from 1024 on.") from None
+        raise InputError(f"host: {host} is not an address of this machine; 0.0.0.0 stands for all of them.") from None
