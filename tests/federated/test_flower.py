@@ -62,7 +62,7 @@ def test_a_deployment_equals_its_simulation_and_survives_kills_replays_and_poiso
     for name in SITES:
         assert ledger_of(made, name).spent() == pytest.approx(1.0, rel=1e-6)
         assert len(ledger_of(made, name)) == len(here.ledger_)
-        assert f"{name}: epsilon 1 spent" in made.said("server")
+        assert f"{name}: epsilon 1 spent in all runs, cap (epsilon = 9, delta = 1e-05)" in made.said("server")
         assert sound["spending"][name]["releases"] == len(here.ledger_)
         assert sound["uploaded_bytes"]["slices"][name] <= 1.05 * 8 * (5 * 6 // 2 + 5 * (2 + 1) + 2)
     assert sound["sites"] == dict.fromkeys(SITES, 1_000) and (made.folder / "federation/result/report.html").exists()

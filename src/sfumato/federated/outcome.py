@@ -40,7 +40,10 @@ def _extras(fitted: PrivateSIR) -> dict[str, Any]:
 
 def summary(found: dict[str, Any]) -> str:
     """An outcome in a few lines, for the terminal."""
-    spent = [f"  {name}: epsilon {float(told['epsilon']):.4g} spent" for name, told in found["spending"].items()]
+    spent = [
+        f"  {name}: epsilon {float(told['epsilon']):.4g} spent in all runs, cap {told.get('cap')}"
+        for name, told in found["spending"].items()
+    ]
     lost = [f"  left out: {name}, {why}" for name, why in found["left_out"].items()]
     lost += [f"  {name} disagrees with the others in {about}" for name, about in found["disagreeing"].items()]
     head = f"{len(found['directions'])} direction(s) from {len(found['sites'])} site(s)"

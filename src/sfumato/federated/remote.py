@@ -142,10 +142,11 @@ class RemoteSites:
                 self.left_out.setdefault(site, f"{name}: did not answer {PATIENCE} rounds in a row.")
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """End the run at every site; what each says it has spent."""
+        """End the run at every site; what each says it has spent, in all its runs together."""
         message = canonical({"ask": "close", "run": self._journal.run})
         asked = [site for site in self.facts if site not in self.left_out]
-        return {site: head for site, (head, _) in self._exchange("close", dict.fromkeys(asked, message)).items()}
+        replies = sorted(self._exchange("close", dict.fromkeys(asked, message)).items())
+        return {site: head for site, (head, _) in replies if isinstance(head.get("epsilon"), int | float)}
 
     def _exchange(self, line: str, requests: Mapping[str, str]) -> dict[str, tuple[dict[str, Any], bytes]]:
         replies = {}
