@@ -28,6 +28,8 @@ clientapp = "nothing.to:run"
 """Flower wants an app for a run; this one has no code."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 _SERVER_APP = "flwr-serverapp"
+UPLOAD = 5.0
+"""Seconds that the rest of a message may come after its head."""
 LOST = 30.0
 """Seconds after which a server on this machine that does not answer is given up."""
 
@@ -58,6 +60,28 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
         finally:
             grid._retry_invoker.max_tries = 1  # nobody waits for a server that is being stopped
             grid.close()
+
+
+def arrived(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Replies to these messages that are there, each with the message it answers; None if it was not uploaded whole.
+
+    Flower's own loop waits minutes for the rest of an upload whose sender died in the middle of it.
+    """
+    client = grid._runtime_client
+    found = client.PullMessages(library.PullAppMessagesRequest(message_ids=ids))
+    for head, tree in zip(found.messages_list, found.message_object_trees, strict=True):
+        run = head.metadata.run_id
+        try:
+            message = library.pull_and_inflate_object_from_tree(
+                tree,
+                library.make_pull_object_fn_protobuf(client.PullObject, grid.node, run),
+                library.make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, grid.node, run),
+                return_type=library.Message,
+                max_time=UPLOAD,
+            )
+        except library.ObjectPullError:
+            message = None
+        yield head.metadata.reply_to_message_id, message
 
 
 def _start_run(address: str, ca: bytes, keys: Sequence[bytes]) -> tuple[int, list[int]]:

@@ -15,6 +15,7 @@ from sfumato.errors import InputError
 from sfumato.federated.flower import library
 from sfumato.federated.flower.heartbeat import INTERVAL, beating
 from sfumato.federated.flower.keys import authority, private_key
+from sfumato.federated.flower.link import UPLOAD
 from sfumato.federated.flower.signals import unhurried
 
 SOON, LATE, AGAIN = 0.2, 2.0, 1.0
@@ -79,6 +80,8 @@ class Node:
                 self._node = None
                 self._tell(UNKNOWN)
             return AGAIN  # anything else is about one message, which will be sent again if it is wanted
+        except library.ObjectPullError:
+            return AGAIN  # its sender died in the middle of it
         except library.TransportError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise InputError(
@@ -116,6 +119,7 @@ class Node:
             library.make_pull_object_fn_protobuf(self._client.PullObject, self._node, run),
             library.make_confirm_message_received_fn_protobuf(self._client.ConfirmMessageReceived, self._node, run),
             return_type=library.Message,
+            max_time=UPLOAD,
         )
         message.metadata.__dict__["_message_id"] = tree.object_id  # as Flower does: the id is not sent along
         with unhurried():

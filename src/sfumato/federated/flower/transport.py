@@ -2,10 +2,11 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sfumato.federated.flower import library
+from sfumato.federated.flower.link import arrived
 from sfumato.federated.wire import canonical
 from sfumato.settings.federated import SitesLostError
 
@@ -55,27 +56,34 @@ class FlowerTransport:
         end = time.monotonic() + self._timeout
         while (left := requests.keys() - replies.keys()) and time.monotonic() < end:
             there = left & set(self._grid.get_node_ids())
-            for message in self._replies({node: requests[node] for node in there}, end):
-                record = message.content.get("reply") if message.has_content() else None
-                node = message.metadata.src_node_id
-                if isinstance(record, library.ConfigRecord) and node not in replies:  # the first of two replies counts
-                    values = record.get("values", b"")
-                    replies[node] = (str(record.get("json", "")), values if isinstance(values, bytes) else b"")
+            replies |= self._attempt({node: requests[node] for node in sorted(there)}, end) if there else {}
             time.sleep(PAUSE if left - replies.keys() else 0.0)
         return replies
 
-    def _replies(self, requests: Mapping[int, str], end: float) -> Iterator[Any]:
-        """Replies as they come, for a while; for a node that is gone Flower makes one without content."""
+    def _attempt(self, requests: Mapping[int, str], end: float) -> dict[int, tuple[str, bytes]]:
+        """Send, and take replies as they come, for a while; one reply to each message counts."""
         seconds = max(min(end - time.monotonic(), ATTEMPT), 1.0)
-        messages = [_message(node, text, seconds) for node, text in requests.items()]
-        open_ids = set(self._grid.push_messages(messages)) - {None} if messages else set()
+        ids = self._grid.push_messages([_message(node, text, seconds) for node, text in requests.items()])
+        asked, replies = dict(zip(ids, requests, strict=True)), {}
+        asked.pop(None, None)
         end = time.monotonic() + seconds
-        while open_ids and time.monotonic() < end:
-            found = list(self._grid.pull_messages(open_ids))
-            yield from found
-            open_ids -= {message.metadata.reply_to_message_id for message in found}
-            if open_ids:
+        while asked and time.monotonic() < end:
+            for answered, message in arrived(self._grid, list(asked)):
+                node, record = asked.pop(answered, None), _record(message)
+                if node is not None and record is not None:
+                    replies[node] = record
+            if asked:
                 time.sleep(PAUSE)
+        return replies
+
+
+def _record(message: Any) -> tuple[str, bytes] | None:
+    """Text and numbers of a reply; None for what Flower makes up when a node is gone."""
+    record = message.content.get("reply") if message is not None and message.has_content() else None
+    if not isinstance(record, library.ConfigRecord):
+        return None
+    values = record.get("values", b"")
+    return str(record.get("json", "")), values if isinstance(values, bytes) else b""
 
 
 def _message(node: int, text: str, seconds: float) -> Any:
