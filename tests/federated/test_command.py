@@ -2,6 +2,8 @@
 
 import os
 import re
+import signal
+import socket
 import time
 from pathlib import Path
 
@@ -148,3 +150,35 @@ def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
     command = commands.superlink("127.0.0.1", 8000, *(tmp_path / name for name in ("secret", "ca", "crt", "key")))
     assert "--enable-supernode-auth" in command and "--ssl-certfile" in command and "--insecure" not in command
     assert command[command.index("--isolation") + 1] == "process"
+
+
+@pytest.mark.parametrize(("times", "made"), [(1, ["answer"]), (2, [])])
+def test_an_interruption_waits_for_an_answer_that_is_being_made_and_the_second_does_not(times, made):
+    from sfumato.federated.flower.signals import unhurried
+
+    done = []
+
+    def answer():
+        with unhurried():
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+            done.append("answer")
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            answer()
+        assert done == made and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(("host", "sentence"), [("no.such.host.invalid", "host"), ("127.0.0.1", "port")])
+def test_a_place_where_no_server_can_listen_is_refused(host, sentence):
+    from sfumato.federated.flower.processes import refuse_if_taken
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(InputError, match=f"^{sentence}: "):
+            refuse_if_taken(host, taken.getsockname()[1])
