@@ -109,48 +109,30 @@ def answers(kept, given):
     return rows
 
 
-def plan_of_fits(given):
-    """Name, case and runs of every fit; the slowest (Rayleigh flows) last.
-
-    All of them under replace-one with all the runs; under add/remove-one, whose proof is the same with another
-    number, and at epsilon = 1, fewer runs but for `PrivateSIR`.
-    """
-    found = []
-    for relation in RELATIONS:
-        for epsilon in (3.0, 1.0):
-            for title, case in cases(epsilon, DELTA, relation).items():
-                usual = title in ("PrivateSIR descent", "PrivateSIR one-shot")
-                if usual or epsilon == 3.0:
-                    runs = given.fits if usual or relation == "replace" else given.fits // 4
-                    found.append((f"{title}, {relation}, epsilon = {epsilon:g}", case, max(runs, 100)))
-    return sorted(found, key=lambda one: "flow" in one[0])
-
-
-def fitted(kept, given):
-    """Runs of each fit attacked so far."""
-    names = [name for name, _, _ in plan_of_fits(given)]
-    names += [f"{name}, epsilon = 3, what is published" for name in published_fits(3.0, DELTA)]
-    found = [kept.values[name] for name in names if name in kept.values]
-    return [one.get("whole", one)["runs"] for one in found]
+def plan_of_fits():
+    """Name and case of every fit, under both relations; at epsilon = 1 too where a person looks first."""
+    usual = ("PrivateSIR descent", "PrivateSIR one-shot")
+    return [
+        (f"{title}, {relation}, epsilon = {epsilon:g}", case)
+        for relation in RELATIONS
+        for epsilon in (3.0, 1.0)
+        for title, case in cases(epsilon, DELTA, relation).items()
+        if epsilon == 3.0 or title in usual
+    ]
 
 
 def fits(kept, given):
     """Every estimator end to end: all its releases, and what it shows."""
     rows, lines = [], ["| fit | claimed mu | mu on the course of 20 fits: mean | largest |", "|---|---|---|---|"]
-    for name, case, runs in plan_of_fits(given):
-        if given.so_far and name not in kept.values:
-            continue
-        wanted = 0 if given.so_far else runs
-        found = kept.value(name, lambda c=case, n=name, r=runs: asdict(audit_fit(c, r, name=n)), wanted)
+    for name, case in plan_of_fits():
+        found = kept.value(name, lambda c=case, n=name: asdict(audit_fit(c, given.fits, name=n)), given.fits)
         one = FitAudit(AuditResult(**found["whole"]), AuditResult(**found["shown"]), tuple(found["moved"]))
         rows += [one.whole, one.shown]
         mu = f"{one.whole.claimed:.4f}" if one.whole.delta is None else ""
         lines.append(f"| {name} | {mu} | {np.mean(one.moved):.4f} | {max(one.moved):.4f} |")
     for name, case in published_fits(3.0, DELTA).items():
         args = (case.mechanism, case.d, case.d_prime, case.claimed, given.fits)
-        label = f"{name}, epsilon = 3, what is published"
-        if not given.so_far or label in kept.values:
-            rows.append(kept.result(label, partial(audit, *args), 0 if given.so_far else given.fits))
+        rows.append(kept.result(f"{name}, epsilon = 3, what is published", partial(audit, *args), given.fits))
     return rows, "\n".join(lines)
 
 
@@ -226,10 +208,8 @@ def page(kept, given):
         markdown(told, DELTA),
         "## Whole fits, every estimator",
         "All releases: the log-likelihood ratio of the two data sets given every answer of the fit, the most powerful "
-        "statistic there is. What is published: every number among the fitted attributes. A row says how many runs it "
-        f"rests on; of {len(plan_of_fits(given)) + len(published_fits(3.0, DELTA))} fits {len(fitted(kept, given))} "
-        f"were attacked so far, {sum(runs >= given.fits for runs in fitted(kept, given))} of them with {given.fits:,} "
-        "runs or more, and the same command goes on with the others. Few runs prove little, but show gross errors.",
+        "statistic there is. What is published: every number among the fitted attributes. Few runs prove less than "
+        f"the many of a single release, but {given.fits:,} show gross errors.",
         markdown(whole, DELTA),
         "What the neighbours differ by along the course of a fit, over its noise (exact, no statistics involved; a fit "
         "with selections has no mu to compare with, their part is that of equal zCDP cost):",
@@ -261,7 +241,6 @@ def main():
     parser.add_argument("--bodyfat", type=Path)
     parser.add_argument("--only", choices=list(PARTS))
     parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--so-far", action="store_true", help="a page of the fits there are; computes no more of them")
     given = parser.parse_args()
     kept = Kept(RESULTS / (f"audit-{given.only}.json" if given.only else "audit.json"), given.fresh)
     if given.only:

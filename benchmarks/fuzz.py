@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import fuzz_entries, fuzz_wire
+from benchmarks import fuzz_entries, fuzz_files, fuzz_wire
 from sfumato import SfumatoError
 
 RESULTS = Path(__file__).parent / "results"
@@ -112,7 +112,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "work").mkdir()
-        fuzz_entries.seeds(folder)
+        fuzz_files.seeds(folder)
         for entry in given.only or ENTRIES:
             if given.keep:
                 result = kept_run(entry, given.cases, given.seconds, folder)

@@ -3,34 +3,25 @@
 import contextlib
 import io
 import json
-import warnings
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.feather as feather
-import pyarrow.parquet as pq
 
 import sfumato
+from benchmarks.fuzz_files import ONE, PRIVATE, pick, replaced, spoiled
 from sfumato import Bounds, Budget, Ledger, PrivateSIR, SfumatoError
 from sfumato.files import open_source
-from sfumato.model import load_model, save_model
-from sfumato.privacy.ledger import Entry
+from sfumato.model import load_model
 from sfumato.privacy.ledger_admin import repair, show
 from sfumato.privacy.ledger_file import FileLedger
 from sfumato.privacy.plan import Line, Plan
+from sfumato.report.build import document
+from sfumato.report.html import render
 
 ODD = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e-310, 1e308, -1.7e308, 2.0**53, 1e-12, np.pi, np.nan, np.inf, -np.inf]
 WORDS = ["", "a", "NaN", "inf", "1e999", "\x00", "é" * 40, "=1+1", '"', ",", "\ud800", "1_000", "١٢"]
 THINGS = [None, True, -1, 0, 1, 2, 7.5, 1e308, 10**30, np.nan, np.inf, -1e-320, "auto", "x", "", b"b", [], {}, (1, 2)]
-CAP = Budget.zcdp(1e9)
-ONE = Plan((Line("a", "a", 1.0, ""), Line("b", "b", 1.0, ""))).calibrate(Budget.zcdp(0.1))
-PRIVATE = ("PrivateSIR", "PrivateSparseSIR", "PrivateSAVE", "PrivateDR", "PrivatePCA", "PrivateSparsePCA", "PrivateLDA")
 LOCAL = ("LabelPrivateSIR", "LabelPrivateIHT", "LocalSIR")
 COMMANDS = ("fit", "explain", "bounds", "transform", "report", "ledger", "local", "datasets", "audit", "reproduce")
-
-
-def pick(rng, options):
-    return options[int(rng.integers(len(options)))]
 
 
 def odd_numbers(rng, shape, dirty):
@@ -116,68 +107,6 @@ def plans(rng, folder):
     str(estimator.explain(pick(rng, [0, 1, 10, 1000, 10**12]), pick(rng, [0, 1, 3, 10**6])))
 
 
-def mutated(rng, raw):
-    """Bytes changed, cut, repeated or inserted."""
-    data = bytearray(raw)
-    for _ in range(int(rng.integers(1, 6))):
-        at = int(rng.integers(0, len(data) + 1))
-        match int(rng.integers(5)):
-            case 0 if data:
-                data[min(at, len(data) - 1)] = int(rng.integers(256))
-            case 1:
-                del data[at : at + int(rng.integers(1, 200))]
-            case 2:
-                data[at:at] = rng.bytes(int(rng.integers(1, 20)))
-            case 3:
-                data[at:at] = data[: int(rng.integers(1, 300))]
-            case 4:
-                data[at:at] = rng.choice(["NaN", "1e999", "{", "}", "[", '"', "\n", "-", "null", "9" * 400]).encode()
-    return bytes(data)
-
-
-def replaced(rng, data):
-    """JSON data with one value replaced by another kind of value."""
-    place = data
-    for _ in range(int(rng.integers(1, 7))):
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-        if not keys:
-            break
-        key = pick(rng, keys)
-        if not isinstance(place[key], (dict, list)) or rng.random() < 0.3:
-            place[key] = pick(
-                rng, [None, True, -1, 1e308, "x", [], {}, [[1.0]], 10**30, ["a"], {"__class__": "os.system"}, 0, 3]
-            )
-            break
-        place = place[key]
-    return data
-
-
-def seeds(folder):
-    """One good file of each kind."""
-    rng = np.random.default_rng(0)
-    columns = {name: rng.standard_normal(30) for name in "abc"} | {"y": rng.standard_normal(30)}
-    table = pa.table(columns | {"t": ["x", "y", "z"] * 10})
-    pq.write_table(table, folder / "seed.parquet")
-    feather.write_feather(table, folder / "seed.feather")
-    lines = [",".join(table.column_names)] + [",".join(map(str, row.values())) for row in table.to_pylist()]
-    (folder / "seed.csv").write_text("\n".join(lines))
-    ledger = FileLedger(folder / "seed.jsonl", CAP)
-    ledger.reserve(ONE)
-    for event in ONE.events:
-        ledger.record(Entry("p", "q", event, 1.0, 2.0, 0.5, "replace"))
-    x = rng.uniform(-1, 1, (50, 3))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        sir = PrivateSIR(bounds=Bounds(-1, 1), picture=True, random_state=0).fit(x, x[:, 0])
-    save_model(sir, folder / "seed.json")
-
-
-def spoiled(rng, folder, suffix):
-    path = folder / f"case{suffix}"
-    path.write_bytes(mutated(rng, (folder / f"seed{suffix}").read_bytes()))
-    return path
-
-
 def tables(suffix):
     def case(rng, folder):
         source = open_source([spoiled(rng, folder, suffix)], "y", None if rng.random() < 0.5 else ["a", "b"])
@@ -206,15 +135,19 @@ def ledgers(rng, folder):
 
 
 def models(rng, folder):
-    """A spoiled model file, loaded and used."""
-    load_model(spoiled(rng, folder, ".json")).transform(np.zeros((1, 3)))
+    """A spoiled model file of any estimator, loaded and used."""
+    seed = f"seed-{pick(rng, (*PRIVATE, 'PrivateCCA'))}"
+    load_model(spoiled(rng, folder, ".json", seed)).transform(np.zeros((1, 3)))
 
 
 def structures(rng, folder):
-    """A model file with one value replaced by another kind of value."""
-    data = replaced(rng, json.loads((folder / "seed.json").read_text()))
+    """A model file of any estimator with one value replaced by another kind of value, loaded, used and reported."""
+    name = pick(rng, (*PRIVATE, "PrivateCCA"))
+    data = replaced(rng, json.loads((folder / f"seed-{name}.json").read_text()))
     (folder / "case.json").write_text(json.dumps(data))
-    load_model(folder / "case.json").transform(np.zeros((1, 3)))
+    model = load_model(folder / "case.json")
+    model.transform(np.zeros((1, 3)))
+    render(document(model, forecasts=False))
 
 
 def commands(rng, folder):
@@ -223,7 +156,9 @@ def commands(rng, folder):
 
     files = [str(folder / f"seed.{kind}") for kind in ("csv", "parquet", "jsonl", "json")]
     options = ["--response", "-y", "--epsilon", "--delta", "--out", "--features", "--bounds", "--n", "--p", "--help"]
+    options += ["--estimator", "--estimator", "--second", "--max-features", "--slices", "--classes"]
     words = [*files, *options, *WORDS[1:5], "y", "a,b", "1", "-1", "nan", "show", "create", "randomize", "fit", "list"]
+    words += ["pca", "cca", "lda", "sparse-pca", "dr", "c*"]
     line = [pick(rng, COMMANDS), *(pick(rng, words) for _ in range(int(rng.integers(0, 6))))]
     if line[0] in ("audit", "reproduce"):
         line = [line[0], "--bad" if rng.random() < 0.5 else pick(rng, words), "--nothing"]  # never the long real thing

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from benchmarks.fuzz_entries import mutated, pick, replaced
+from benchmarks.fuzz_files import mutated, pick, replaced
 from sfumato import Budget, SfumatoError
 from sfumato.audit.cases import queries
 from sfumato.federated.checks import check

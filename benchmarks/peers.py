@@ -130,15 +130,16 @@ def printed(model: str, n: int, p: int) -> str:
 
 
 def main(replications: int) -> None:
-    """A fifth of the replications: the differences are large."""
-    runs = max(10, replications // 5)
+    """Every program on the same samples; what is stored is not measured again."""
     known = Store(RESULTS / "peers.json", float(os.environ.get("PEERS_SECONDS", "inf")))
-    measured = {setting: known.get(" ".join(map(str, setting)), measure, *setting, runs) for setting in SETTINGS}
-    PAGE.write_text(page(measured, runs, replications), encoding="utf-8")
+    measured = {
+        setting: known.get(" ".join(map(str, setting)), measure, *setting, replications) for setting in SETTINGS
+    }
+    PAGE.write_text(page(measured, replications), encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))
 
 
-def page(measured: Mapping[tuple[str, int, int], Outcome], runs: int, n: int) -> str:
+def page(measured: Mapping[tuple[str, int, int], Outcome], runs: int) -> str:
     """The whole page."""
     columns = ("sfumato", "diffprivlib-regression", "sfumato-sir", "sliced-sir", "statsmodels-sir")
     accuracy, speed = [], []
@@ -156,7 +157,7 @@ def page(measured: Mapping[tuple[str, int, int], Outcome], runs: int, n: int) ->
         pca=components(),
         agreement=agreement(),
         runs=runs,
-        made=f"`DIFFPRIVLIB_PYTHON=... SLICED_PYTHON=... python -m benchmarks peers --replications {n}`, {commit()}",
+        made=f"`DIFFPRIVLIB_PYTHON=... SLICED_PYTHON=... python -m benchmarks peers --replications {runs}`, {commit()}",
     )
 
 

@@ -103,3 +103,60 @@ def test_iht_climbs_with_the_printed_sign_and_descends_with_the_right_one():
     right = start + x.T @ (y - x @ start) / 200
     printed = start - x.T @ (y - x @ start) / 200
     assert np.linalg.norm(right - theta) < np.linalg.norm(theta) < np.linalg.norm(printed - theta)
+
+
+def test_the_covariance_noise_lost_a_square_root_and_is_p_times_too_large():
+    p, n, epsilon, delta = 10, 1000, 1.0, 1e-5
+    inner = 2 * math.log((p**2 + p) / (delta * 2 * math.sqrt(2 * math.pi)))
+    printed, with_root = ((p + 1) / (n * epsilon) * inner**power + 1 / (n * math.sqrt(epsilon)) for power in (1, 0.5))
+    frobenius = math.sqrt(2) / n / gdp_mu(epsilon, delta)
+    assert (printed, with_root, frobenius) == pytest.approx((0.322, 0.060, 0.0053), rel=0.01)
+    assert with_root > p * frobenius
+
+
+def test_a_covariance_moves_by_the_root_of_two_over_n_at_most():
+    """Two records of the unit ball: |xx' - zz'|_F^2 = |x|^4 + |z|^4 - 2 (x'z)^2, at most 2, attained where x'z = 0."""
+    rng = np.random.default_rng(6)
+    pairs = rng.standard_normal((1000, 2, 4))
+    pairs /= np.maximum(np.linalg.norm(pairs, axis=2, keepdims=True), 1.0)
+    moved = [np.linalg.norm(np.outer(x, x) - np.outer(z, z)) for x, z in pairs]
+    e1, e2 = np.eye(4)[:2]
+    assert max(moved) <= np.linalg.norm(np.outer(e1, e1) - np.outer(e2, e2)) == pytest.approx(math.sqrt(2))
+
+
+def test_one_record_moves_a_pooled_median_from_end_to_end():
+    half = np.repeat([0.0, 1.0], 50)
+    assert np.median(np.append(half, 0.0)) == 0.0 and np.median(np.append(half, 1.0)) == 1.0
+
+
+def test_the_first_versions_peeling_has_four_per_cent_too_little_noise():
+    delta = 1e-4
+    assert math.sqrt(math.log(1 / delta) / math.log(2 / delta)) == pytest.approx(0.964, abs=5e-4)
+
+
+def test_swapped_scatters_find_the_direction_that_tells_the_classes_apart_least():
+    """Means apart along the first axis; within-class over between-class scatter leads anywhere but there."""
+    within, between = np.eye(3), np.diag([4.0, 0.1, 0.1])
+    right, swapped = (
+        np.linalg.eigh(np.linalg.solve(b, a))[1][:, -1] for a, b in ((between, within), (within, between))
+    )
+    assert abs(right[0]) == pytest.approx(1.0) and abs(swapped[0]) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_an_uncentred_between_class_scatter_follows_a_shift_of_all_records():
+    means, shift = np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.0, 10.0])
+    leading = [np.linalg.eigh((means + s).T @ (means + s))[1][:, -1] for s in (0.0, shift)]
+    assert abs(leading[0] @ leading[1]) < 1e-12
+
+
+def test_sigma_xy_in_both_corners_is_not_symmetric():
+    cross = np.array([[0.0, 0.8], [0.2, 0.0]])
+    printed, right = (np.block([[np.zeros((2, 2)), cross], [low, np.zeros((2, 2))]]) for low in (cross, cross.T))
+    assert (right == right.T).all() and not (printed == printed.T).all()
+
+
+def test_a_noisy_b_has_no_real_square_root():
+    noise = np.random.default_rng(7).standard_normal((10, 10)) * 0.5
+    upper = np.triu(noise)
+    noisy = np.eye(10) + upper + np.triu(noise, 1).T
+    assert np.linalg.eigvalsh(noisy).min() < 0

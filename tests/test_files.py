@@ -125,8 +125,11 @@ def test_truth_decimal_and_dictionary_columns_are_read(tmp_path):
     x, y = pooled(source)
     np.testing.assert_array_equal(x, [[1, 1.5, 0], [0, 2.25, 1], [1, 0.1, 0]])
     np.testing.assert_array_equal(y, [1, 2, 3])
-    _, classes = pooled(open_source([tmp_path / "t.feather"], "truth", ["y"], classes=["False", "True"]))
-    np.testing.assert_array_equal(classes, [1, 0, 1])
+    for names in (["False", "True"], ["0", "1"]):
+        _, classes = pooled(open_source([tmp_path / "t.feather"], "truth", ["y"], classes=names))
+        np.testing.assert_array_equal(classes, [1, 0, 1])
+    with pytest.raises(InputError, match="column 'truth' holds true and false"):
+        open_source([tmp_path / "t.feather"], "truth", ["y"], classes=["no", "yes"])
 
 
 def test_missing_values_are_refused_by_the_name_of_their_column(tmp_path):

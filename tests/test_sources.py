@@ -58,6 +58,14 @@ def test_a_table_in_memory_is_read_as_its_file(write, columns):
     assert file.feature_names == memory.feature_names and file.response == memory.response
 
 
+def test_a_table_may_have_no_response_or_a_second_set_of_columns(write, columns):
+    for source in (write(columns), pa.table(columns)):
+        alone, pair = scan(source), scan(source, second=["y", "age"])
+        assert alone.n_features == 4 and not alone.has_response and not everything(alone)[1].any()
+        assert pair.feature_names == ("weight", "smokes", "y", "age") and pair.n_second == 2
+        assert np.array_equal(everything(pair)[0][:, 3], columns["age"])
+
+
 def test_features_are_taken_in_the_order_they_are_named(write, columns):
     source = scan(write(columns), response="y", features=["weight", "age"])
     assert np.array_equal(everything(source)[0], np.column_stack([columns["weight"], columns["age"]]))
@@ -99,6 +107,10 @@ def test_a_file_unlike_the_first_is_refused_before_it_is_read(write, columns, ch
         ({"response": "y", "classes": "yes"}, "classes must be a list"),
         ({"response": "y", "classes": []}, "classes must be a list"),
         ({"response": "y", "classes": 2}, "classes must be a list"),
+        ({"second": ["agee"]}, "did you mean 'age'"),
+        ({"second": "age"}, r"write \['age'\]"),
+        ({"response": "y", "second": ["y"]}, "second: 'y' is the response"),
+        ({"features": ["age", "y"], "second": ["age"]}, "'age' is a feature of the first table too"),
     ],
 )
 def test_wrong_names_are_refused_with_a_remedy(write, columns, options, sentence):

@@ -31,6 +31,9 @@ class Source(ABC):
     n_features: int
     feature_names: tuple[str, ...] | None
     response: Response
+    has_response: bool = True
+    n_second: int = 0
+    """How many of the features, the last ones, are those of a second table: the other side of a canonical pair."""
 
     @abstractmethod
     def parts(self) -> list[int]:
@@ -61,8 +64,11 @@ class ArraySource(Source):
         y: FloatArray | IntArray,
         response: Response,
         names: tuple[str, ...] | None = None,
+        *,
+        has_response: bool = True,
+        n_second: int = 0,
     ) -> None:
-        self.response = response
+        self.response, self.has_response, self.n_second = response, has_response, n_second
         self.n_features = x.shape[1]
         self.feature_names = names
         rows = chunk_rows(self.n_features)
@@ -81,9 +87,10 @@ class ArraySource(Source):
 def scan(
     source: Any,
     *,
-    response: str,
+    response: str | None = None,
     features: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
+    second: Sequence[str] | None = None,
 ) -> Source:
     """Records in files (Parquet, CSV, Arrow, Feather) or an Arrow table, read chunk by chunk.
 
@@ -91,13 +98,15 @@ def scan(
     ----------
     source : str, Path, sequence of paths, or pyarrow.Table
         A file, a glob pattern such as ``"data/*.parquet"``, several files, or a table.
-    response : str
-        Name of the response column.
+    response : str, optional
+        Name of the response column; principal components and canonical pairs have none.
     features : sequence of str, optional
         Feature columns; by default all other columns.
     classes : sequence, optional
         Public list of the categories of the response. Without it a text response is sorted into hash buckets
         and the buckets in use are found privately.
+    second : sequence of str, optional
+        Columns of the second table of `PrivateCCA`.
 
     Returns
     -------
@@ -113,23 +122,30 @@ def scan(
     ('a', 'b')
     """
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
-        return _from_table(source, response, features, classes)
+        return _from_table(source, response, features, classes, second or ())
     from sfumato.files.formats import open_tables
     from sfumato.files.source import open_source
 
     paths = _paths(source)
     declared_response(True, classes)  # refuses what is no list
-    chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features)
-    return open_source(paths, response, chosen, classes)
+    chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features, second or ())
+    return open_source(paths, response, chosen, classes, second=second or ())
 
 
-def _from_table(table: Any, response: str, features: Sequence[str] | None, classes: Sequence[Any] | None) -> Source:
+def _from_table(
+    table: Any,
+    response: str | None,
+    features: Sequence[str] | None,
+    classes: Sequence[Any] | None,
+    second: Sequence[str],
+) -> Source:
     from sfumato.tables import features_to_array, response_to_array
 
-    chosen = _feature_columns(list(table.schema.names), response, features)
-    x, _ = features_to_array(table.select(chosen))
-    y, kind = response_to_array(table.column(response).to_numpy(), classes)
-    return ArraySource(x, y, kind, tuple(chosen))
+    chosen = _feature_columns(list(table.schema.names), response, features, second)
+    x, _ = features_to_array(table.select([*chosen, *second]))
+    known = response is not None
+    y, kind = response_to_array(table.column(response).to_numpy() if known else np.zeros(len(x)), classes)
+    return ArraySource(x, y, kind, (*chosen, *second), has_response=known, n_second=len(second))
 
 
 def _paths(source: Any) -> list[Path]:
@@ -148,16 +164,24 @@ def _paths(source: Any) -> list[Path]:
     return paths
 
 
-def _feature_columns(names: Sequence[str], response: str, features: Sequence[str] | None) -> list[str]:
-    """The feature columns, every name checked against those of the table."""
-    _known(response, names, "response")
-    if isinstance(features, str):
-        raise InputError(f"features must be a list of column names, got {features!r}; write [{features!r}].")
-    chosen = list(features) if features is not None else [name for name in names if name != response]
-    for name in chosen:
-        _known(name, names, "features")
-    if response in chosen:
-        raise InputError(f"features: {response!r} is the response; leave it out.")
+def _feature_columns(
+    names: Sequence[str], response: str | None, features: Sequence[str] | None, second: Sequence[str]
+) -> list[str]:
+    """The feature columns of the first table, every name checked against those of the table."""
+    if response is not None:
+        _known(response, names, "response")
+    for parameter, given in (("features", features), ("second", second)):
+        if isinstance(given, str):
+            raise InputError(f"{parameter} must be a list of column names, got {given!r}; write [{given!r}].")
+    others = {response, *second}
+    chosen = list(features) if features is not None else [name for name in names if name not in others]
+    for name, parameter in (*((name, "features") for name in chosen), *((name, "second") for name in second)):
+        _known(name, names, parameter)
+        if name == response:
+            raise InputError(f"{parameter}: {response!r} is the response; leave it out.")
+    twice = [name for name in second if name in chosen]
+    if twice:
+        raise InputError(f"second: {twice[0]!r} is a feature of the first table too; name it once.")
     if not chosen:
         raise InputError("features: no feature column is left; name at least one.")
     return chosen

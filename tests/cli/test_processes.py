@@ -80,6 +80,21 @@ def test_an_interrupted_fit_leaves_nothing_half_written_and_a_truthful_ledger(
     assert 0 < ledger.total() < 1.0
 
 
+def test_an_interrupted_fit_of_components_is_as_clean(start, here, slow, terminal):
+    (here / "slow.parquet").symlink_to(slow)
+    FileLedger(here / "study.jsonl", Budget.approximate(3, 1e-6))
+    before = sorted(here.iterdir())
+    words = ("fit", "slow.parquet", "--estimator", "pca", "--cap-ledger", "study.jsonl", "--out", "result")
+    process = start(*words, stderr=terminal.theirs)
+    terminal.wait_for("typical length of a record")
+    process.send_signal(signal.SIGINT)
+    assert finished(process) == 130
+    assert sorted(here.iterdir()) == before
+    ledger = FileLedger(here / "study.jsonl")
+    assert "all hashes agree" in ledger.verify() and 0 < ledger.total() <= 1.0
+    assert "span of each feature" in [entry.purpose for entry in ledger.entries]
+
+
 def test_progress_is_seen_at_once_and_names_the_releases(start, here, slow, terminal):
     (here / "slow.parquet").symlink_to(slow)
     begun = time.monotonic()
@@ -125,6 +140,7 @@ def test_a_closed_pipe_is_no_traceback_and_loses_no_result(start, here, fit_word
     [
         ("sfumato f", ["fit", "federated"]),
         ("sfumato fit --relation ad", ["add-remove"]),
+        ("sfumato explain --estimator sp", ["sparse-sir", "sparse-pca"]),
         ("sfumato fit patients.csv --response w", ["weight", "ward"]),
         ("sfumato fit absent.csv --response w", []),
     ],

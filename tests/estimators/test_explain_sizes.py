@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato import InputError, PrivateDR, PrivatePCA, PrivateSAVE, PrivateSIR, PrivateSparseSIR
+from sfumato import Bounds, InputError, PrivateDR, PrivatePCA, PrivateSAVE, PrivateSIR, PrivateSparseSIR
 
 
 @pytest.mark.parametrize("estimator", [PrivateSIR(), PrivateSparseSIR(relation="add-remove"), PrivatePCA()])
@@ -12,7 +12,18 @@ def test_a_plan_needs_sizes_of_which_a_guess_will_do(estimator, n, p):
         estimator.explain(n, p)
 
 
-@pytest.mark.parametrize("estimator", [PrivateSAVE(), PrivateDR(), PrivatePCA(), PrivateSparseSIR()])
-def test_no_loss_is_foreseen_where_there_is_no_theory(estimator):
-    assert "Expected distance" not in str(estimator.explain(20_000, 10))
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrivateSAVE(classes=[0, 1]),
+        PrivateDR(classes=[0, 1]),
+        PrivatePCA(method="rayleigh-flow"),
+        PrivateSIR(method="dp-sir", n_directions=1, bounds=Bounds(-1, 1)),
+    ],
+)
+def test_no_loss_is_foreseen_where_there_is_no_theory_and_explain_says_so(estimator):
+    explanation = estimator.explain(20_000, 10)
+    assert "Expected distance" not in str(explanation) and "No loss is foreseen" in str(explanation)
+    with pytest.raises(InputError, match="no forecast"):
+        explanation.forecast()
     assert "Expected distance" in str(PrivateSIR(method="one-shot").explain(20_000, 10))

@@ -130,6 +130,25 @@ def test_sites_vote_for_features_and_every_site_spends_its_budget():
         assert ledger.total() <= 2.0 and any("features that move" in entry.purpose for entry in ledger.entries)
 
 
+def test_many_sites_name_few_features_each():
+    parts, _ = wide(n=2_400, sites=24, p=20)
+    fitted = simulate(PrivateSparseSIR(2.0, 1e-4, 2, Bounds(-6, 6)), parts)
+    for ledger in fitted.ledgers_.values():
+        purposes = [entry.purpose for entry in ledger.entries]
+        assert sum("features that move" in purpose for purpose in purposes) == 3
+        assert sum("scores of the candidates" in purpose for purpose in purposes) == 4
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_a_vote_on_fewer_features_than_names_goes_on(relation):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((400, 3))
+    parts = [(x[i::2], (x[i::2, 0] > 0).astype(int)) for i in range(2)]
+    sparse = PrivateSparseSIR(1.0, 1e-4, 1, Bounds(-6, 6), classes=[0, 1], relation=relation)
+    fitted = simulate(sparse, parts)
+    assert fitted.directions_.shape == (1, 3) and np.isfinite(fitted.directions_).all()
+
+
 def test_a_sparse_fit_says_what_it_needs():
     parts, _ = wide(n=600, sites=3)
     with pytest.raises(InputError, match="bounds must be given"):

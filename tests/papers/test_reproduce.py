@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 import typer
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from sfumato import InputError
 from sfumato.cli.reproduce import reproduce
 from sfumato.papers import run
+from sfumato.papers.curves import colours
 from sfumato.papers.page import page
 from sfumato.papers.study import Row, printed_table, summarise
 from sfumato.papers.verdict import verdict
@@ -103,6 +105,22 @@ def test_the_command_writes_a_page_that_loads_nothing(small, tmp_path):
     assert result.exit_code == 0, result.output
     text = (tmp_path / "t.html").read_text()
     assert small.rows[0].label in text and "<svg" in text and "http" not in text.replace("http-equiv", "")
+
+
+def test_the_markdown_page_names_the_picture_beside_it_which_is_a_drawing_of_every_row(small, tmp_path):
+    where = {"--cache": tmp_path / "c", "--markdown": tmp_path / "m.md", "--replications": 2, "--processes": 1}
+    result = CliRunner().invoke(app, [small.name, *(str(word) for pair in where.items() for word in pair)])
+    assert result.exit_code == 0, result.output
+    assert "](m.svg)" in (tmp_path / "m.md").read_text()
+    root = ElementTree.fromstring((tmp_path / "m.svg").read_text())
+    words = {text.text for text in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {row.label for row in small.rows} <= words
+
+
+def test_this_package_has_one_colour_in_every_picture_and_nobody_else_has_it():
+    few, many = colours(["SIR", "sfumato"]), colours([*map(str, range(12)), "sfumato"])
+    assert few["sfumato"] == many["sfumato"]
+    assert list(many.values()).count(many["sfumato"]) == 1
 
 
 def test_an_empty_page_is_still_a_page(small):

@@ -9,7 +9,8 @@ import pytest
 from sfumato import Bounds, LabelPrivateSIR, PrivateSIR, limits, subspace_distance
 from sfumato.errors import InputError
 from sfumato.planner import Population, forecast, records_needed
-from sfumato.planner.forecast import label_forecast, method_of, useless
+from sfumato.planner.forecast import label_forecast, method_of
+from sfumato.planner.law import useless
 
 LOWEST = 0.67
 """A bound is a root mean square, a forecast the mean of some draws: lower, by a third where p is small."""

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from sfumato import Bounds, PrivateSIR, subspace_distance
-from sfumato.planner import recommend
-from sfumato.planner.forecast import method_of
+from sfumato import Bounds, PrivatePCA, PrivateSIR, subspace_distance
+from sfumato.planner import Population, recommend
+from sfumato.planner.forecast import method_of, private_loss
 
 BOX = Bounds(-3, 3)
 
@@ -41,6 +41,29 @@ def test_auto_is_the_descent_on_every_row_of_table_1(n, p, epsilon):
 def test_a_private_number_of_records_decides_nothing():
     few, many = (PrivateSIR(relation="add-remove", bounds=BOX).explain(n, 5).plan for n in (30, 300_000))
     assert few == many and method_of(few) == "descent"
+
+
+@pytest.mark.parametrize("estimator", [PrivateSIR(0.2, bounds=BOX), PrivatePCA(1, 0.2, bounds=BOX)])
+def test_a_fit_makes_the_same_releases_whatever_the_private_number_of_records(estimator):
+    releases = []
+    for n in (40, 400, 20_000):
+        x = np.random.default_rng(n).standard_normal((n, 6))
+        fitted = estimator.set_params(relation="add-remove").fit(x, x[:, 0])
+        releases.append([(entry.purpose, entry.event) for entry in fitted.ledger_])
+    assert releases[0] == releases[1] == releases[2]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("p", [3, 10, 30])
+def test_over_all_numbers_of_records_the_descent_loses_less(p, epsilon):
+    plans = PrivateSIR(epsilon, 1e-6, 1, BOX, relation="add-remove").explain(1_000, p).alternatives()
+    population = Population.typical(p, 1, 0.5, points=400)
+    descent, one_shot = (
+        [private_loss(plans[name], n, population, "add-remove", 4) for n in np.geomspace(30, 3e5, 9)]
+        for name in ("descent", "one-shot")
+    )
+    assert np.log(descent).mean() < np.log(one_shot).mean() - 0.02
+    assert recommend(tuple(plans.items()), None, p, 1, "add-remove") == "descent"
 
 
 def test_the_choice_takes_milliseconds():

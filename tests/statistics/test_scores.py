@@ -5,7 +5,7 @@ import pytest
 
 from sfumato.bounds import Bounds
 from sfumato.records import Records
-from sfumato.solve.contrasts import class_contrasts, rank_contrasts
+from sfumato.solve.contrasts import class_contrasts, rank_contrasts, smooth_contrasts
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.histograms import Bins
@@ -78,7 +78,7 @@ def test_kernel_scores_are_the_diagonal_of_the_kernel():
 @pytest.mark.parametrize("probabilities", [[0.1, 0.6, 0.3], [0.0, 1.0, 0.0], [0.2] * 5, [0.97, 0.01, 0.02]])
 def test_contrasts_are_bounded_and_have_mean_zero(probabilities):
     share = np.array(probabilities)
-    for table in (rank_contrasts(share), class_contrasts(share)):
+    for table in (rank_contrasts(share), smooth_contrasts(share), class_contrasts(share)):
         assert np.abs(table).max() <= 1.0
         assert np.abs(share @ table).max() < 1e-12
 

@@ -28,6 +28,7 @@ def demo(
         from sfumato.files import open_source
         from sfumato.report.build import document
         from sfumato.report.html import render
+        from sfumato.report.words import meanings
 
         domain = datasets.domain("flights")
         bounds = Bounds(*zip(*(domain[name] for name in FEATURES), strict=True))
@@ -36,5 +37,5 @@ def demo(
         sir = PrivateSIR(epsilon=1.0, delta=1e-6, picture=True, bounds=bounds).fit(source)
         shown = document(sir)
         draft.write_text(render(shown), encoding="utf-8")
-    show_document(stdout(), shown, f"{RESPONSE} of flights from New York", sir.eigenvalues_.tolist())
+    show_document(stdout(), shown, f"{RESPONSE} of flights from New York", meanings(sir))
     show_files(stdout(), [(str(out), "the report: open it in a browser")])

@@ -15,7 +15,7 @@ def show_expectations(console: Console, plan: "Explanation") -> None:
     """Expected loss by assumed signal, and advice; nothing where the planner has no theory."""
     if not plan.has_forecast:
         return
-    title = "Expected distance to the true direction, by how much of y it explains"
+    title = f"Expected distance to the true directions, by {plan.meaning}"
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
     for heading in ("signal", "expected loss", "without privacy", "random directions"):
         table.add_column(heading, justify="right")

@@ -7,9 +7,10 @@ import typer
 
 from sfumato.cli.federated_server import server
 from sfumato.cli.federated_site import site
-from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, Wishes, names
+from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, names
 from sfumato.cli.progress import working
 from sfumato.cli.terminal import note, stdout
+from sfumato.cli.wishes import Wishes
 
 federated_app = typer.Typer(help="Fit across sites that may not pool their records.", no_args_is_help=True)
 federated_app.command()(site)
@@ -42,9 +43,11 @@ def simulate(
         from sfumato.federated.simulation import simulate as run
         from sfumato.federated.split import by_column
 
-        wishes = Wishes(epsilon, delta, None, directions, method, "replace", names(classes), False)
+        wishes = Wishes(
+            "sir", epsilon, delta, directions=directions, method=method, classes=names(classes), picture=False
+        )
         centring, sites = "sites" if own_units else "pooled", by_column(data, by, response)
-        fitted = run(wishes.estimator(), sites, trust, leave_out=leave_out, least=least, centring=centring)
+        fitted = run(wishes.build(), sites, trust, leave_out=leave_out, least=least, centring=centring)
     console = stdout()
     for name, ledger in fitted.ledgers_.items():
         console.print(f"{name}: epsilon {ledger.spent():.4g}, {len(ledger)} releases", markup=False)

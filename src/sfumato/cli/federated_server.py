@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, Wishes, names
+from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, names
 from sfumato.cli.terminal import note, stdout
+from sfumato.cli.wishes import Wishes
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def server(
     needed = len(site) if minimum is None else minimum
     if not 1 <= needed <= len(site):
         raise InputError(f"minimum must be from 1 to the {len(site)} sites, got {minimum}.")
-    fit = Wishes(epsilon, delta, None, directions, method, "replace", names(classes), False)
+    fit = Wishes("sir", epsilon, delta, directions=directions, method=method, classes=names(classes), picture=False)
     estimator = _estimator(fit, bounds_of(lower, upper), sparse, own_units)
 
     from sfumato.federated.flower.coordination import Address, Limits, coordinate
@@ -79,7 +80,7 @@ def _estimator(fit: Wishes, bounds: "Bounds | None", sparse: bool, own_units: bo
     one_of("method", fit.method, ("auto",) if sparse else ("auto", "descent", "one-shot"))
     if own_units and (sparse or bounds is not None):
         raise InputError("own-units: leave out --lower, --upper and --sparse; every site finds its own bounds.")
-    plain = fit.estimator(bounds)
+    plain: PrivateSIR = fit.build().set_params(bounds=bounds)
     if not sparse:
         return plain
     if bounds is None:

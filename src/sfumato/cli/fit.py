@@ -1,94 +1,63 @@
 """`sfumato fit`: from a file to directions, a report and a model."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.bounds import read_bounds
 from sfumato.cli.cap_ledger import open_cap_ledger, say_what_is_left
+from sfumato.cli.family import check_options
 from sfumato.cli.options import (
     BUDGET,
     STUDY,
+    AnyDirections,
+    AnyMethod,
     Classes,
     Delta,
-    Directions,
     Epsilon,
-    Method,
+    Estimator,
+    MaxFeatures,
     Picture,
     Relation,
     Rho,
-    Wishes,
+    Slices,
     categories,
     complete_column,
     names,
 )
 from sfumato.cli.output import new_directory
-from sfumato.cli.progress import working
+from sfumato.cli.progress import Bar, working
+from sfumato.cli.results import RESULTS, write_results
+from sfumato.cli.study import Study, plan_of, prepare, sizes
 from sfumato.cli.terminal import note, stdout
-from sfumato.errors import InputError, PrivacyWarning
-
-if TYPE_CHECKING:
-    from sfumato.bounds import Bounds
-    from sfumato.estimators.explanation import Explanation
-    from sfumato.estimators.sir import PrivateSIR
-    from sfumato.files import FileSource
-    from sfumato.report import Document
-
-RESULTS = {
-    "report.html": "the report: open it in a browser",
-    "model.json": "the model, for sfumato transform",
-    "directions.csv": "the directions, in the units of the table",
-}
-
-
-@dataclass(frozen=True)
-class Study:
-    """What is fitted: a table, its columns, and what is known about them."""
-
-    data: str
-    response: str
-    features: list[str] | None
-    categorical: dict[str, list[str]]
-    bounds: str
-    drop_missing: bool
-
-    @property
-    def title(self) -> str:
-        """What is explained."""
-        return f"{self.response} in {self.data}"
-
-    def source(self, classes: Sequence[str] | None) -> "FileSource":
-        """The records; nothing but the names and kinds of the columns has been read yet."""
-        from sfumato.files import open_source
-        from sfumato.files.names import find
-
-        return open_source(
-            find(self.data), self.response, self.features, classes, self.categorical, drop_missing=self.drop_missing
-        )
-
-    def public_bounds(self, source: "FileSource") -> "Bounds | None":
-        """The bounds that were given."""
-        return None if self.bounds == "none" else read_bounds(Path(self.bounds), source.columns, source.table_names)
+from sfumato.cli.wishes import Wishes
+from sfumato.errors import PrivacyWarning
 
 
 def fit(
     data: Annotated[
         str, typer.Argument(help="CSV, Parquet, Arrow or Feather file, or a pattern such as 'data/*.parquet'.")
     ],
+    estimator: Estimator = "sir",
     response: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--response", "-y", help="Column to explain.", autocompletion=complete_column, rich_help_panel=STUDY
         ),
-    ],
+    ] = None,
     features: Annotated[
         list[str] | None,
-        typer.Option(help="Columns to explain it with, as a,b,c (all others if not given).", rich_help_panel=STUDY),
+        typer.Option(
+            help="Columns to use, as a,b,c; a pattern such as 'lab_*' will do (all others if not given).",
+            rich_help_panel=STUDY,
+        ),
+    ] = None,
+    second: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns of the second set (cca), as a,b,c or a pattern.", rich_help_panel=STUDY),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Directory for report.html, model.json and directions.csv.")
@@ -113,9 +82,11 @@ def fit(
         str,
         typer.Option(help="TOML file with the range of each feature; 'none': found privately.", rich_help_panel=STUDY),
     ] = "none",
-    directions: Directions = "auto",
-    method: Method = "auto",
+    directions: AnyDirections = None,
+    method: AnyMethod = None,
     classes: Classes = None,
+    max_features: MaxFeatures = None,
+    slices: Slices = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
@@ -131,71 +102,60 @@ def fit(
             rich_help_panel=STUDY,
         ),
     ] = False,
-    picture: Picture = True,
+    picture: Picture = None,
 ) -> None:
-    """Find the directions of the features that explain the response, privately.
+    """Find the few directions of a table that matter, privately.
 
-    The whole run costs exactly the budget, whatever it has to find out on the way. Example:
+    The whole run costs exactly the budget, whatever it has to find out on the way. Examples:
 
     sfumato fit patients.parquet -y los --bounds bounds.toml --epsilon 1 --out los
+
+    sfumato fit patients.parquet --estimator pca --features 'lab_*' --directions 3 --out labs
     """
-    study = Study(data, response, names(features), categories(categorical), bounds, drop_missing)
+    study = Study(data, response, names(second), names(features), categories(categorical), bounds, drop_missing)
     wishes = Wishes(
-        epsilon, delta, rho, directions, method, _relation(relation, drop_missing), names(classes), picture, seed
+        estimator,
+        epsilon,
+        delta,
+        rho,
+        relation=study.relation(relation),
+        seed=seed,
+        directions=directions,
+        method=method,
+        classes=names(classes),
+        picture=picture,
+        max_features=max_features,
+        slices=slices,
     )
+    columns = {"response": study.response, "second": study.second}
+    check_options(wishes.member, wishes.options() | columns, needed=("response", "second"))
     if dry_run:
         _rehearse(study, wishes)
     else:
         _run(study, wishes, out, cap_ledger)
 
 
-def _relation(relation: str | None, drop_missing: bool) -> str:
-    """The neighbouring relation. Under 'replace' the number of records is public; of complete ones it is not."""
-    if drop_missing and relation == "replace":
-        raise InputError(
-            "relation: --drop-missing makes the number of records private; use --relation add-remove, or impute."
-        )
-    return relation or ("add-remove" if drop_missing else "replace")
-
-
 def _rehearse(study: Study, wishes: Wishes) -> None:
     with working("loading the library"):
-        estimator = wishes.estimator()
-        source = study.source(wishes.classes)
-        plan = _plan(estimator.set_params(bounds=study.public_bounds(source)), source)
+        estimator, source = prepare(study, wishes)
+        plan = plan_of(estimator, source)
         from sfumato.cli.show import show_plan
     size = "records" if wishes.relation == "add-remove" else f"{plan.n_samples:,} records"
-    show_plan(stdout(), plan, f"Plan for {size} of {source.n_features} features; nothing was spent")
-
-
-def _plan(estimator: "PrivateSIR", source: "FileSource") -> "Explanation":
-    from sklearn.base import clone
-
-    # Any classes make the same plan: those of a text response need not be known for it.
-    asked = clone(estimator).set_params(classes=("",)) if source.response.categories is not None else estimator
-    return asked.explain(source.count() if estimator.relation == "replace" else 1, source.n_features)
+    features = " and ".join(map(str, sizes(source)))
+    show_plan(stdout(), plan, f"Plan for {size} of {features} features; nothing was spent")
 
 
 def _run(study: Study, wishes: Wishes, out: Path | None, cap_ledger: Path | None) -> None:
     again = out is not None and (out / "model.json").exists()
     output = nullcontext() if out is None else new_directory(out)
     with output as draft, _notes(), working("loading the library") as bar:
-        from sfumato.cli.show import show_document
-        from sfumato.model import standalone
-        from sfumato.report.build import document
+        from sfumato.cli.show import show_document, show_files
+        from sfumato.report.words import meanings
 
-        estimator = wishes.estimator()
-        source = study.source(wishes.classes)
-        ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, f"fit {study.title}")
-        estimator.set_params(bounds=study.public_bounds(source), ledger=ledger)
-        bar.say("reading and checking the records")
-        estimator.fit(bar.watch(source))
-        fitted = standalone(estimator)
-        bar.say("writing the report")
-        shown = document(fitted, forecasts=draft is not None)
-        if draft is not None:
-            _write(fitted, shown, source, study.response, draft)
-    show_document(stdout(), shown, study.title, fitted.eigenvalues_.tolist())
+        purpose = f"fit {study.title}" + (f" by {wishes.estimator}" if wishes.estimator != "sir" else "")
+        ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
+        fitted, shown = _fit(study, wishes, ledger, draft, bar)
+    show_document(stdout(), shown, study.title, meanings(fitted))
     if ledger is not None:
         say_what_is_left(ledger)
     if out is None:
@@ -203,27 +163,22 @@ def _run(study: Study, wishes: Wishes, out: Path | None, cap_ledger: Path | None
         return
     if again:
         note(f"{out} held an earlier fit, now replaced; what it spent is still spent.")
-    from sfumato.cli.show import show_files
-
     show_files(stdout(), [(str(out / name), purpose) for name, purpose in RESULTS.items()])
 
 
-def _write(estimator: "PrivateSIR", shown: "Document", source: "FileSource", response: str, draft: Path) -> None:
-    import csv
+def _fit(study: Study, wishes: Wishes, ledger: Any, draft: Path | None, bar: Bar) -> tuple[Any, Any]:
+    """The fitted estimator without what others wrote to the ledger, and its document, written to `draft`."""
+    from sfumato.model import standalone
+    from sfumato.report.build import document
 
-    from sfumato.model import save_model
-    from sfumato.report.html import render
-
-    (draft / "report.html").write_text(render(shown), encoding="utf-8")
-    save_model(estimator, draft / "model.json", response=response, columns=source.columns)
-    k = range(1, len(estimator.directions_) + 1)
-    header = [text for i in k for text in (f"direction_{i}", f"standard_error_{i}")]
-    pairs = [row for pair in zip(estimator.directions_, estimator.standard_errors_, strict=True) for row in pair]
-    with (draft / "directions.csv").open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["feature", *header])
-        for j, name in enumerate(source.columns.names):
-            writer.writerow([name, *(repr(float(row[j])) for row in pairs)])
+    estimator, source = prepare(study, wishes)
+    bar.say("reading and checking the records")
+    fitted = standalone(estimator.set_params(ledger=ledger).fit(bar.watch(source)))
+    bar.say("writing the report")
+    shown = document(fitted, forecasts=draft is not None)
+    if draft is not None:
+        write_results(fitted, shown, source, study.response, draft)
+    return fitted, shown
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`sfumato transform` and `sfumato report`: what can be done with a model file."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,6 @@ from sfumato.cli.terminal import note, stdout
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.estimators.sir import PrivateSIR
     from sfumato.files import Columns
 
 ROWS = 2**15
@@ -25,6 +25,9 @@ def transform(
 ) -> None:
     """Coordinates of records along the directions of a model, one row per record.
 
+    A model of canonical pairs (cca) gives those of both sets of columns, one of declared classes (lda) also the class
+    that each record most likely has.
+
     They are values of the records themselves, so they are not private: keep them where the data are.
     """
     with new_file(out) as draft, working("loading the library") as bar:
@@ -32,34 +35,54 @@ def transform(
         from sfumato.files.names import find
         from sfumato.model import load_inputs, load_model
 
-        estimator, columns = load_model(model), load_inputs(model).features()
+        estimator, inputs = load_model(model), load_inputs(model)
+        sides = [side.features() for side in (inputs, inputs.second) if side is not None]
         tables = open_tables(find(data))
         for table in tables:
-            columns.check(table)
+            for columns in sides:
+                columns.check(table)
         bar.say("projecting the records")
-        _project(estimator, columns, tables, draft, drop_missing)
+        _project(estimator, sides, tables, draft, drop_missing)
     stdout().print(str(out), style="bold", soft_wrap=True)
     note(f"{out} holds values of the records and is not private; keep it where the data are.")
 
 
-def _project(estimator: "PrivateSIR", columns: "Columns", tables: list[Any], draft: Path, drop: bool) -> None:
+def _project(estimator: Any, sides: "list[Columns]", tables: list[Any], draft: Path, drop: bool) -> None:
+    """Write the coordinates of every record (of canonical pairs both), and its likeliest class if it has a name."""
     import numpy as np
     import pyarrow as pa
 
     from sfumato.cli.writer import open_writer
 
-    names = [f"direction_{k + 1}" for k in range(len(estimator.directions_))]
-    with open_writer(draft, pa.schema([(name, pa.float64()) for name in names])) as writer:
-        for table in tables:
-            for part in range(table.parts()):
-                for batch in table.batches(part, columns.features, ROWS):
-                    x = columns.encode(batch, table)
-                    complete = np.isfinite(x).all(axis=1)
-                    if not complete.all() and not drop:
-                        raise InputError("data: some rows have missing values; impute them, or add --drop-missing.")
-                    if complete.any():
-                        kept = pa.table(list(x[complete].T), names=list(columns.names))
-                        writer.write_table(pa.table(list(estimator.transform(kept).T), names=names))
+    sets = ("",) if len(sides) == 1 else ("first_", "second_")
+    names = [f"{name}direction_{k + 1}" for name in sets for k in range(len(estimator.directions_))]
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    if hasattr(estimator, "predict"):
+        schema = schema.append(pa.field("class", pa.string()))
+    with open_writer(draft, schema) as writer:
+        for encoded in _encoded(sides, tables, drop):
+            kept = [pa.table(list(x.T), names=list(side.names)) for x, side in zip(encoded, sides, strict=True)]
+            found = estimator.transform(*kept)
+            columns = list((found if len(sides) == 1 else np.hstack(found)).T)
+            if hasattr(estimator, "predict"):
+                columns.append(pa.array(estimator.predict(*kept).astype(str)))
+            writer.write_table(pa.table(columns, schema=schema))
+
+
+def _encoded(sides: "list[Columns]", tables: list[Any], drop: bool) -> Iterator[list[Any]]:
+    """The complete records, chunk by chunk: one array for each set of columns."""
+    import numpy as np
+
+    wanted = [name for columns in sides for name in columns.features]
+    for table in tables:
+        for part in range(table.parts()):
+            for batch in table.batches(part, wanted, ROWS):
+                encoded = [columns.encode(batch, table) for columns in sides]
+                complete = np.isfinite(np.hstack(encoded)).all(axis=1)
+                if not complete.all() and not drop:
+                    raise InputError("data: some rows have missing values; impute them, or add --drop-missing.")
+                if complete.any():
+                    yield [x[complete] for x in encoded]
 
 
 def report(

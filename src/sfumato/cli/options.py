@@ -3,20 +3,14 @@
 import csv
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.failures import as_usage
+from sfumato.cli.family import FAMILY
 from sfumato.errors import InputError
 
-if TYPE_CHECKING:
-    from sfumato.bounds import Bounds
-    from sfumato.estimators.sir import PrivateSIR
-
-EPSILON, DELTA = 1.0, 1e-6
 BUDGET, STUDY = "Privacy", "Study"
 
 
@@ -39,6 +33,15 @@ def complete_column(incomplete: str) -> list[str]:
         return []
 
 
+Estimator = Annotated[
+    str,
+    typer.Option(
+        help="What to look for. Directions that explain a response: sir, sparse-sir (very many columns), save or dr "
+        "(even, curved relations), lda (classes). Without a response: pca, sparse-pca. Two sets of columns: cca.",
+        autocompletion=_words(*FAMILY),
+        rich_help_panel=STUDY,
+    ),
+]
 Epsilon = Annotated[
     float | None, typer.Option(help="Privacy budget of the whole run (1 if not given).", rich_help_panel=BUDGET)
 ]
@@ -67,61 +70,41 @@ Method = Annotated[
         rich_help_panel=STUDY,
     ),
 ]
+AnyDirections = Annotated[
+    str | None,
+    typer.Option(
+        help="How many directions; 'auto' counts those that stand out of the noise (the default; 1 with pca, which has "
+        "no 'auto').",
+        rich_help_panel=STUDY,
+    ),
+]
+AnyMethod = Annotated[
+    str | None,
+    typer.Option(
+        help="How they are found: auto (the default), or a method of the estimator, such as descent or one-shot (sir).",
+        autocompletion=_words("auto", "descent", "one-shot", "screen", "refined"),
+        rich_help_panel=STUDY,
+    ),
+]
 Classes = Annotated[
     list[str] | None,
     typer.Option(help="Public categories of the response, as a,b,c; others share one.", rich_help_panel=STUDY),
 ]
 Picture = Annotated[
-    bool, typer.Option(help="Spend 5 % of the budget on a picture of the response.", rich_help_panel=STUDY)
+    bool | None,
+    typer.Option(
+        "--picture/--no-picture",
+        help="Spend 5 % of the budget on a picture of the response (sir and sparse-sir, unless --no-picture).",
+        rich_help_panel=STUDY,
+    ),
 ]
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What the user asks of the estimator, still as text."""
-
-    epsilon: float | None = None
-    delta: float | None = None
-    rho: float | None = None
-    directions: str = "auto"
-    method: str = "auto"
-    relation: str = "replace"
-    classes: Sequence[str] | None = None
-    picture: bool = True
-    seed: int | None = None
-
-    def estimator(self, bounds: "Bounds | None" = None) -> "PrivateSIR":
-        """The estimator, its parameters checked."""
-        from sfumato.estimators.parameters import budget_of, noise_of, one_of, relation_of
-        from sfumato.estimators.sir import METHODS, PrivateSIR
-
-        if self.rho is not None and (self.epsilon is not None or self.delta is not None):
-            raise InputError("rho: give either --rho, or --epsilon and --delta, not both.")
-        epsilon = EPSILON if self.epsilon is None else self.epsilon
-        delta = DELTA if self.delta is None else self.delta
-        with as_usage():
-            budget_of(epsilon, delta, self.rho)
-        return PrivateSIR(
-            epsilon,
-            delta,
-            how_many(self.directions),
-            bounds,
-            one_of("method", self.method, METHODS),
-            relation=relation_of(self.relation),
-            rho=self.rho,
-            classes=self.classes,
-            picture=self.picture,
-            random_state=self.seed if noise_of(self.seed) else None,
-        )
-
-
-def how_many(text: str) -> int | str:
-    """A number of directions, or "auto"."""
-    if text == "auto":
-        return text
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"directions: {text!r} is neither 'auto' nor a whole number from 1 on.")
-    return int(text)
+MaxFeatures = Annotated[
+    str | None,
+    typer.Option(help="Columns to pick at most (sparse-sir, sparse-pca).", rich_help_panel=STUDY),
+]
+Slices = Annotated[
+    int | None, typer.Option(help="Slices of a numeric response (save, dr; 5 if not given).", rich_help_panel=STUDY)
+]
 
 
 def names(given: Sequence[str] | None) -> list[str] | None:

@@ -25,7 +25,9 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option(help="Table of a study of real data; --list says which need one.", dir_okay=False)
     ] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the table as Markdown as well.", dir_okay=False)] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write a Markdown page as well, its picture beside it.", dir_okay=False)
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with a picture as well.", dir_okay=False)] = None,
 ) -> None:
     """Repeat a published simulation and show printed and measured values side by side.
@@ -58,8 +60,13 @@ def reproduce(
     given = f" --data {data.name}" if data is not None else ""
     command = f"sfumato reproduce {study} --replications {replications}{given}"
     if markdown is not None:
+        from sfumato.papers.picture import drawing
+
+        picture = markdown.with_suffix(".svg")
+        with new_file(picture) as draft:
+            draft.write_text(drawing(chosen, done), "utf-8")
         with new_file(markdown) as draft:
-            draft.write_text(run.markdown(chosen, done, command, remarks), "utf-8")
+            draft.write_text(run.markdown(chosen, done, command, picture.name, remarks), "utf-8")
     if html is not None:
         from sfumato.papers.page import page
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from sfumato.cli.expect import show_expectations
 from sfumato.report.document import Document, Heatmap
-from sfumato.report.figures import figure, figures, percent
+from sfumato.report.figures import figure, figures, percent, plural
 
 if TYPE_CHECKING:
     from sfumato.estimators.explanation import Explanation
@@ -25,12 +25,12 @@ PLUS, MINUS, QUIET = "cyan", "magenta", "bright_black"
 SHADES = " ·░▒▓█"
 
 
-def show_document(console: Console, document: Document, title: str, explained: Sequence[float]) -> None:
-    """A fit: directions with the part of the response that each explains, picture, ledger, guarantee."""
+def show_document(console: Console, document: Document, title: str, meanings: Sequence[str]) -> None:
+    """A fit: directions with what is known of each, picture, ledger, guarantee."""
     console.print()
     console.print(Text(title, style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
     console.print()
-    console.print(_directions(document, explained))
+    console.print(_directions(document, meanings))
     if document.heatmap is not None:
         console.print(_picture(document.heatmap))
     console.print(_ledger(document))
@@ -52,21 +52,21 @@ def show_plan(console: Console, plan: "Explanation", title: str) -> None:
     show_expectations(console, plan)
 
 
-def _directions(document: Document, explained: Sequence[float]) -> RenderableType:
+def _directions(document: Document, meanings: Sequence[str]) -> RenderableType:
     shown = range(min(document.n_directions, MOST_DIRECTIONS))
-    blocks: list[RenderableType] = [_direction(document, k, explained[k : k + 1]) for k in shown]
+    blocks: list[RenderableType] = [_direction(document, k, meanings[k : k + 1]) for k in shown]
     hidden = document.n_directions - len(blocks)
-    more = [Text(f"and {hidden} more directions", style=QUIET)] if hidden else []
+    more = [Text(f"and {hidden} more {plural(document.unit)}", style=QUIET)] if hidden else []
     why = "" if document.spectrum is None else document.spectrum.why
     return Group(Columns(blocks, padding=(0, 4)), *more, Text(why, style=QUIET))
 
 
-def _direction(document: Document, k: int, explained: Sequence[float]) -> Table:
+def _direction(document: Document, k: int, meaning: Sequence[str]) -> Table:
     """One direction, heaviest features first."""
     values = figures(row.values[k] for row in document.loadings)
     errors = figures((row.errors[k] for row in document.loadings), 2)
     order = sorted(range(len(values)), key=lambda i: -abs(document.loadings[i].values[k]))
-    title = Text.assemble((f"direction {k + 1}", "bold"), *(f" · explains {percent(part)}" for part in explained))
+    title = Text.assemble((f"{document.unit} {k + 1}", "bold"), *(f" · {words}" for words in meaning))
     table = Table(box=None, show_header=False, title=title, title_justify="left", title_style=QUIET, pad_edge=False)
     for justify in ("left", "left", "right", "right"):
         table.add_column(justify=justify, no_wrap=True)
@@ -74,7 +74,8 @@ def _direction(document: Document, k: int, explained: Sequence[float]) -> Table:
         value = document.loadings[i].values[k]
         colour = PLUS if value >= 0 else MINUS
         bar = Bar(1.0, 0.0, min(abs(value), 1.0), width=14, color=colour)
-        table.add_row(Text(document.loadings[i].feature), bar, values[i], Text(f"± {errors[i]}", style=QUIET))
+        error = Text(f"± {errors[i]}" if document.has_errors else "", style=QUIET)
+        table.add_row(Text(document.loadings[i].feature), bar, values[i], error)
     if len(order) > MOST_ROWS:
         table.add_row(Text(f"and {len(order) - MOST_ROWS} more", style=QUIET))
     table.add_row()

@@ -12,6 +12,7 @@ from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import transform_array
 from sfumato.estimators.parameters import budget_of, relation_of, sizes_of
 from sfumato.estimators.reporting import Reporting
+from sfumato.planner.outlook import Outlook
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -24,6 +25,9 @@ class Planned(Protocol):
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
+
+    def outlook(self) -> Outlook | None:
+        """What the planner needs to look ahead; None where it has no theory."""
 
 
 class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -44,8 +48,8 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         response = declared_response(self._numeric_response, getattr(self, "classes", None))
         public = n_samples if relation == "replace" else None
-        plan = self._task(n_features, public, response).plan().calibrate(budget)
-        return Explanation(plan, budget, relation, n_samples, n_features)
+        task = self._task(n_features, public, response)
+        return Explanation(task.plan().calibrate(budget), budget, relation, n_samples, n_features, task.outlook())
 
     def transform(self, X: Any) -> FloatArray:
         """Coordinates of records along the directions. They are the records' own values: keep them with the data."""

@@ -14,22 +14,25 @@ from sfumato.estimators.inputs import paired_source, second_array
 from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, sizes_of
 from sfumato.estimators.printed_pairs import NEEDS, printed_canonical
 from sfumato.estimators.session import open_session
-from sfumato.iterate.covariance import measure, plan_covariance, rounder, whole
+from sfumato.iterate.canonical import joint_pairs, plan_pairs
+from sfumato.iterate.covariance import whole
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
-from sfumato.iterate.shape import clipped, plan_shape, rough_shape
+from sfumato.iterate.shape import clipped
+from sfumato.planner.canonical import Pairs
+from sfumato.planner.outlook import Outlook
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
-from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows, unit_rows
+from sfumato.solve.canonical import Canonical, orthonormal_rows, unit_rows
 from sfumato.solve.dimension import Choice
 from sfumato.solve.pairs import canonical_pair, mean_and_covariance
-from sfumato.solve.symmetric import noise_edge, raised
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "refined", "rayleigh-flow")
-SHARES = {"location": 0.08, "count": 0.01, "radius": 0.03, "shape": 0.16, "rounder": 0.24, "joint": 0.48}
+SHARES = {"location": 0.08, "count": 0.01}
+"""Beside those of `plan_pairs`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +51,27 @@ class CanonicalTask:
         lines = plan_location(SHARES["location"]) if self.bounds is None else ()
         if self.n_records is None:
             lines += (Line("count", "number of records", SHARES["count"], "sqrt(2) / 1"),)
-        lines += plan_shape(SHARES["radius"], SHARES["shape"])
+        if not self.flows:
+            return Plan(lines + plan_pairs())
+        radius = plan_pairs()[:1]
+        return Plan(lines + radius + plan_flow(sum(line.share for line in plan_pairs()[1:]), "1.48 r^2 / 1.04 r^2"))
+
+    def outlook(self) -> Outlook | None:
+        """The one honest method, on pairs of correlated columns."""
         if self.flows:
-            share = SHARES["shape"] + SHARES["rounder"] + SHARES["joint"]
-            return Plan(lines[:-1] + plan_flow(share, "1.48 r^2 / 1.04 r^2"))
-        lines += plan_covariance("rounder", "better covariance of both tables", SHARES["rounder"])
-        return Plan(lines + plan_covariance("joint", "joint covariance of both tables", SHARES["joint"]))
+            return None
+        size, k = self.n_features + self.n_targets, self.n_directions or 1
+        return Outlook((("refined", self.plan()),), size, k, Pairs(size, k, n_targets=self.n_targets))
 
     def run(self, curator: Curator) -> tuple[Bounds, FloatArray, Canonical]:
-        """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y.
-
-        Whitening both tables *together* makes the noise of the second release proportional to the sampling error
-        of every covariance, whatever the correlations: that of nearly equal combinations is as small as they are.
-        """
+        """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
         p, size = self.n_features, self.n_features + self.n_targets
         bounds = _joined(*self.bounds, p, self.n_targets) if self.bounds else find_bounds(curator, size)
         grid = bounds.grid(size)
         n = float(self.n_records) if self.n_records is not None else _count(curator, size)
         if self.flows:
             return bounds, *self._flow(curator, grid, n)
-        whitening = rounder(measure(curator, rough_shape(curator, grid, n, 1.0), n, "rounder"))
-        joint = measure(curator, whitening, n, "joint")
-        back = np.linalg.pinv(whitening.exact_matrix / grid.half_width)
-        repaired = raised(joint.matrix, noise_edge(joint.noise_std, size))
-        found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, self.n_directions)
-        return bounds, grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found
+        return bounds, *joint_pairs(curator, grid, p, n, self.n_directions)
 
     def _flow(self, curator: Curator, grid: Grid, n: float) -> tuple[FloatArray, Canonical]:
         """The first pair by Rayleigh flow of the cross-covariances, both ways, against the two covariances."""
@@ -103,7 +102,8 @@ class PrivateCCA(PrivateReducer):
         Range of each column of X and of Y, known without looking at the data. If either is None, both are found
         privately, and charged.
     method : {"auto", "refined", "rayleigh-flow"}
-        "auto" is "refined": the joint covariance in coordinates that earlier releases made round, solved exactly.
+        "auto" is "refined", the only method here that is not for comparison alone: the joint covariance in
+        coordinates that earlier releases made round, solved exactly. `explain` forecasts its loss.
         "rayleigh-flow" is the published iteration for the first pair, for comparison.
     calibration : {"tight", "paper"}
         Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
@@ -128,6 +128,8 @@ class PrivateCCA(PrivateReducer):
         Released canonical correlations, in [0, 1]. Also called `eigenvalues_`.
     choice_, mean_, y_mean_, bounds_, ledger_
         How many directions and why; released means; bounds of all columns; every release with its cost.
+    feature_names_in_, y_feature_names_in_ : ndarray of str
+        Names of the columns, where the tables have them.
 
     Examples
     --------
@@ -173,10 +175,14 @@ class PrivateCCA(PrivateReducer):
         n_samples, n_features = sizes_of(n_samples, n_features)
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         task = self._pair(n_features, n_targets, n_samples if relation == "replace" else None)
-        return Explanation(task.plan().calibrate(budget), budget, relation, n_samples, n_features + n_targets)
+        size, plan = n_features + n_targets, task.plan().calibrate(budget)
+        return Explanation(plan, budget, relation, n_samples, size, task.outlook())
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the pairs of directions of the tables X (n, p) and y (n, q)."""
+        """Find the pairs of directions of the tables X (n, p) and y (n, q).
+
+        X may be a Source that names both: ``sfumato.scan(path, second=[...])``, without y.
+        """
         session = open_session(self, X, y, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
@@ -202,7 +208,7 @@ class PrivateCCA(PrivateReducer):
         if y is None:
             return coordinates
         check_is_fitted(self)
-        second = second_array(y)
+        second, _ = second_array(y)
         if second.shape[1] != len(self.y_mean_):
             raise InputError(f"y has {second.shape[1]} columns, but fit saw {len(self.y_mean_)}; give the same ones.")
         return coordinates, np.asarray((second - self.y_mean_) @ self.y_directions_.T)

@@ -7,21 +7,18 @@ from typing import Any
 
 from sfumato import limits
 from sfumato.errors import InputError
-from sfumato.estimators.pipeline import SHARES
-from sfumato.iterate.descent import Schedule, plan_descent
-from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.planner.compare import Along, Comparison, Setting, compare
 from sfumato.planner.forecast import (
     Forecast,
     epsilon_needed,
     forecast,
     label_forecast,
-    method_of,
     private_loss,
     records_needed,
 )
+from sfumato.planner.law import WIDEST, Law
+from sfumato.planner.outlook import Outlook
 from sfumato.planner.population import Population
-from sfumato.planner.recommend import WIDEST, recommend
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
@@ -29,17 +26,19 @@ from sfumato.typing import Relation
 
 SIGNALS = (0.9, 0.5, 0.2)
 TARGET = 0.1
+NO_THEORY = "No loss is foreseen: the planner has no theory for this method."
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A calibrated plan in words, with the loss to expect; ``print`` it."""
+    """A calibrated plan in words, with the loss to expect; ``print`` it. Without an outlook there is no forecast."""
 
     plan: Plan
     budget: Budget
     relation: Relation
     n_samples: int
     n_features: int
+    outlook: Outlook | None = None
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Purpose, share of the budget, epsilon it would cost alone, noise multiplier, sensitivity."""
@@ -59,40 +58,60 @@ class Explanation:
     @property
     def has_forecast(self) -> bool:
         """Whether the planner has a theory for these releases."""
-        return method_of(self.plan) is not None and 2 <= self.n_features <= WIDEST and self.n_samples >= 10
+        return self.outlook is not None and not self.outlook.wide and self.n_samples >= 10
 
-    def forecast(self, signal: float = 0.5, n_directions: int = 1) -> Forecast:
-        """The loss to expect on independent features of which the directions explain the part `signal` of y.
+    @property
+    def meaning(self) -> str:
+        """What the signal of a forecast is."""
+        law = self._outlook.law
+        return "how much of y it explains" if law is None else law.meaning
+
+    def forecast(self, signal: float = 0.5, n_directions: int | None = None) -> Forecast:
+        """The loss to expect on typical records whose directions explain the part `signal` (see `meaning`).
 
         `signal` is an assumption about the study, not something read from it: an R squared of 0.9 is a strong
         relation, 0.5 a usual one, 0.2 a weak one.
         """
-        population = Population.typical(self.n_features, n_directions, signal)
-        return forecast(self.plan, self.n_samples, population, relation=self.relation, draws=3)
+        population = self._population(signal, n_directions)
+        return forecast(self.plan, self.n_samples, population, draws=3, **self._options)
 
-    def records_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int = 1) -> float:
+    def records_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int | None = None) -> float:
         """Number of records at which the expected loss is `target`; inf if no number below 10^12 will do."""
-        population = Population.typical(self.n_features, n_directions, signal)
+        population = self._population(signal, n_directions)
 
         def loss(n: float) -> float:
-            return forecast(self.plan, n, population, relation=self.relation, draws=2).loss
+            return private_loss(self.plan, n, population, draws=2, **self._options)
 
         return records_needed(target, loss, float(max(self.n_samples, 100)))
 
-    def epsilon_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int = 1) -> float:
+    def epsilon_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int | None = None) -> float:
         """Epsilon at which the expected loss of these records is `target`, delta as it is; inf if none up to 100 is."""
-        population = Population.typical(self.n_features, n_directions, signal)
+        population = self._population(signal, n_directions)
 
         def loss(epsilon: float) -> float:
             plan = self.plan.calibrate(Budget.approximate(epsilon, self.budget.delta or 1e-6))
-            return private_loss(plan, self.n_samples, population, self.relation, 3)
+            return private_loss(plan, self.n_samples, population, draws=2, **self._options)
 
         return epsilon_needed(target, loss)
 
     @property
+    def _outlook(self) -> Outlook:
+        if self.outlook is None:
+            raise InputError("method: there is no forecast for this one; `explain` shows its plan and cost.")
+        return self.outlook
+
+    def _population(self, signal: float, n_directions: int | None) -> Population | Law:
+        return self._outlook.population(signal, n_directions)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"relation": self.relation, "schedule": self._outlook.schedule}
+
+    @property
     def label_loss(self) -> float:
         """Loss to expect of `LabelPrivateSIR` at the same epsilon and signal 0.5, were x public."""
-        return label_forecast(self.n_samples, self.n_features, self.budget.epsilon or 1.0)
+        k = self._outlook.n_directions
+        return label_forecast(self.n_samples, self.n_features, self.budget.epsilon or 1.0, k=k)
 
     @property
     def limit(self) -> limits.Limit:
@@ -104,12 +123,7 @@ class Explanation:
 
     def alternatives(self, budget: Budget | None = None) -> dict[str, Plan]:
         """The same fit by each method the planner knows, at the same budget or another one."""
-        shared = [line for line in self.plan.lines if line.name.split()[0] not in ("step", "residual", "slices")]
-        methods = {
-            "descent": plan_descent(Schedule(), SHARES["solve"], SHARES["residual"]),
-            "one-shot": plan_one_shot(SHARES["solve"]),
-        }
-        return {name: Plan((*shared, *lines)).calibrate(budget or self.budget) for name, lines in methods.items()}
+        return dict(self._outlook.plans(budget or self.budget))
 
     def compare(self, at: Sequence[float] | None = None, signal: float = 0.5, *, along: Along = "n") -> Comparison:
         """Each method's expected loss along n, p or epsilon, with randomised labels, no privacy and the known bounds.
@@ -159,7 +173,8 @@ class Explanation:
         n = value if along == "n" else float(self.n_samples)
         p = int(value) if along == "p" else self.n_features
         epsilon = value if along == "epsilon" else self._epsilon
-        return Setting(self.alternatives(budget), n, p, epsilon, signal, self.relation)
+        outlook = self._outlook if along != "p" else self._outlook.sized(p)
+        return Setting(outlook, self.alternatives(budget), n, epsilon, signal, self.relation)
 
     @property
     def _epsilon(self) -> float:
@@ -171,7 +186,7 @@ class Explanation:
 
         It is what ``method="auto"`` uses where the number of records is public.
         """
-        return recommend(tuple(self.alternatives().items()), self.n_samples, self.n_features, 1, self.relation)
+        return self._outlook.best(self.budget, self.n_samples, self.relation)
 
     def expectations(self) -> list[tuple[str, str, str, str]]:
         """Assumed signal, expected loss, loss without privacy, random directions; as text."""
@@ -187,10 +202,15 @@ class Explanation:
         enough = "no number of records" if math.isinf(needed) else f"about {_rounded(needed):,} records"
         epsilon = self.epsilon_for(TARGET)
         spend = "no epsilon up to 100" if math.isinf(epsilon) else f"epsilon of about {epsilon:.2g}"
-        share = self.limit.privacy / self.limit.value
-        return [
+        words = [
             f"Method with the least expected loss at this size: {self.recommended}.",
             f"A loss of {TARGET:g} at a signal of 50 % needs {enough}, or with these records {spend}.",
+        ]
+        return words + (self._of_sir() if self._outlook.law is None else [])
+
+    def _of_sir(self) -> list[str]:
+        share = self.limit.privacy / self.limit.value
+        return [
             f"If x were public and only y private, randomised labels at the same epsilon would give about "
             f"{self.label_loss:.3f}.",
             f"No method avoids the rate of {self.limit.source}; at this size privacy makes {share:.0%} of it.",
@@ -206,8 +226,10 @@ class Explanation:
         ]
         if self.has_forecast:
             headings = ("signal", "expected loss", "without privacy", "random directions")
-            lines += ["", "Expected distance to the true direction, by how much of y it explains:"]
+            lines += ["", f"Expected distance to the true directions, by {self.meaning}:"]
             lines += [*_table(headings, self.expectations()), *self.advice()]
+        elif self.outlook is None:
+            lines.append(NO_THEORY)
         return "\n".join(lines)
 
 

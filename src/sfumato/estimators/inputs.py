@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sfumato.errors import InputError
 from sfumato.records import Response, is_finite
-from sfumato.sources import ArraySource, Source
+from sfumato.sources import ArraySource, Source, declared_response
 from sfumato.tables import features_to_array, response_to_array
 from sfumato.typing import FloatArray
 
@@ -22,12 +22,8 @@ class CellError(InputError, TypeError):
 def fit_source(estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None) -> Source:
     """Checked records for ``fit``; sets ``n_features_in_`` and ``feature_names_in_`` on the estimator."""
     if isinstance(X, Source):
-        if y is not None:
-            raise InputError("y must be left out when x is a scanned source, which names its own response.")
-        if X.count() == 0:
-            raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
-        X.check()
-        _remember(estimator, np.empty((0, X.n_features)), X.feature_names)
+        _check_scanned(estimator, X, y, classes)
+        _remember(estimator, X.n_features, X.feature_names)
         return X
     x, names = _array(X)
     if y is None and get_tags(estimator).target_tags.required:
@@ -35,30 +31,55 @@ def fit_source(estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None) ->
     responses, kind = response_to_array(np.zeros(len(x)) if y is None else y, classes)
     if len(responses) != len(x):
         raise InputError("x and y must have the same number of rows.")
-    _remember(estimator, x, names)
+    _remember(estimator, x.shape[1], names)
     return ArraySource(x, responses, kind, names)
 
 
+def _check_scanned(estimator: Any, source: Source, y: Any, classes: Sequence[Any] | None) -> None:
+    """Refuse a source that does not say what this estimator needs, or whose records are outside the domain."""
+    if y is not None:
+        raise InputError("y must be left out when x is a scanned source, which names its own response.")
+    if source.n_second and not get_tags(estimator).target_tags.multi_output:
+        raise InputError("x was scanned with a second table, which is for PrivateCCA alone; scan it without.")
+    if get_tags(estimator).target_tags.required and not (source.has_response or source.n_second):
+        raise InputError("x was scanned without a response, which is needed; name it: scan(..., response='y').")
+    if classes is not None and source.response != declared_response(True, classes):
+        raise InputError("classes must be given to scan as well when x is a scanned source; give it the same list.")
+    if source.count() == 0:
+        raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
+    source.check()
+
+
 def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None) -> Source:
-    """Checked records of two tables side by side, X first; the second may be a single column."""
+    """Checked records of two tables side by side, X first; the second may be a single column.
+
+    Sets also ``y_feature_names_in_``, where the second table names its columns.
+    """
+    if isinstance(X, Source):
+        if not X.n_second:
+            raise InputError("x was scanned without a second table; name its columns: scan(..., second=['a', 'b']).")
+        _check_scanned(estimator, X, Y, None)
+        p, names = X.n_features - X.n_second, X.feature_names
+        _remember(estimator, p, None if names is None else names[:p], None if names is None else names[p:])
+        return X
     x, names = _array(X)
     if Y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    y = second_array(Y)
+    y, others = second_array(Y)
     if len(y) != len(x):
         raise InputError("x and y must have the same number of rows.")
-    _remember(estimator, x, names)
-    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response())
+    _remember(estimator, x.shape[1], names, others)
+    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1])
 
 
-def second_array(Y: Any) -> FloatArray:
-    """A second table of numbers; one column may be given as a plain list or series."""
-    table, _ = features_to_array(Y)
+def second_array(Y: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """A second table of numbers and its column names; one column may be given as a plain list or series."""
+    table, names = features_to_array(Y)
     if not hasattr(table, "toarray"):
         plain = _plain(table)
         table = plain.reshape(-1, 1) if plain.ndim == 1 else plain
     try:
-        return _array(table)[0]
+        return _array(table)[0], names
     except InputError as error:
         raise type(error)(str(error).replace("x ", "y ", 1)) from None
 
@@ -119,9 +140,12 @@ def _numeric(raw: NDArray[Any]) -> NDArray[Any]:
         raise InputError("x has cells that are not numbers; encode them or leave the column out.") from None
 
 
-def _remember(estimator: Any, x: Any, names: tuple[str, ...] | None) -> None:
-    estimator.n_features_in_ = x.shape[1] if names is None else len(names)
-    if names is not None:
-        estimator.feature_names_in_ = np.asarray(names, dtype=object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
+def _remember(
+    estimator: Any, n_features: int, names: tuple[str, ...] | None, second: tuple[str, ...] | None = None
+) -> None:
+    estimator.n_features_in_ = n_features
+    for attribute, known in (("feature_names_in_", names), ("y_feature_names_in_", second)):
+        if known is not None:
+            setattr(estimator, attribute, np.asarray(known, dtype=object))
+        elif hasattr(estimator, attribute):
+            delattr(estimator, attribute)

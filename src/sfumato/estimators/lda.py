@@ -20,12 +20,15 @@ from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.rayleigh import plan_flow
 from sfumato.iterate.shape import clipped, plan_shape, rough_shape
+from sfumato.planner.discriminant import Groups
+from sfumato.planner.outlook import Outlook
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.solve.discriminant import Rule, rule
 from sfumato.solve.spectral import Spectrum, directions_in_x
+from sfumato.sources import Source
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "one-shot", "rayleigh-flow")
@@ -62,6 +65,13 @@ class DiscriminantTask:
         if self.flows:  # the rough shape is not needed, its share goes to the flow
             return Plan(lines[:-1] + plan_flow(SHARES["shape"] + SHARES["solve"], "2.12 r / 1.41 r"))
         return Plan(lines + plan_discriminant(SHARES["solve"]))
+
+    def outlook(self) -> Outlook | None:
+        """The one honest method, on classes along one direction."""
+        if self.flows or self.response.categories is None:
+            return None
+        law = Groups(self.n_features, response=self.response)
+        return Outlook((("one-shot", self.plan()),), self.n_features, law=law)
 
     def run(self, curator: Curator) -> DiscriminantOutcome:
         """Walk the plan."""
@@ -107,7 +117,8 @@ class PrivateLDA(PrivateReducer):
         Public list of the classes; needed by `predict`. Without it the classes (of any type) are sorted into hash
         buckets, those in use are found privately, and their names stay unknown.
     method : {"auto", "one-shot", "rayleigh-flow"}
-        "auto" is "one-shot": class sums and second moment once, solved exactly. "rayleigh-flow" is the published
+        "auto" is "one-shot", the only method here that is not for comparison alone: class sums and second moment
+        once, solved exactly; `explain` forecasts its loss. "rayleigh-flow" is the published
         iteration for the first direction, for comparison.
     calibration : {"tight", "paper"}
         Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
@@ -180,6 +191,8 @@ class PrivateLDA(PrivateReducer):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart."""
+        if isinstance(X, Source) and X.has_response and X.response.categories is None:
+            raise InputError("classes must be listed for a scanned response of numbers, here and for scan.")
         session = open_session(self, X, y if self.classes is not None else as_names(y))
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":

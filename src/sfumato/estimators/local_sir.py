@@ -19,7 +19,8 @@ from sfumato.estimators.session import REHEARSAL
 from sfumato.local.answers import LocalLedger
 from sfumato.local.records import RecordRandomiser, solve
 from sfumato.planner.device import local_loss
-from sfumato.planner.forecast import records_needed, useless
+from sfumato.planner.forecast import records_needed
+from sfumato.planner.law import useless
 from sfumato.planner.population import Population
 from sfumato.privacy.ledger import Entry
 from sfumato.typing import FloatArray

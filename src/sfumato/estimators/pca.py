@@ -1,6 +1,6 @@
 """PrivatePCA: principal components with a differential-privacy guarantee."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -8,11 +8,13 @@ import numpy as np
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
-from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
+from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of
 from sfumato.estimators.session import Session, open_printed, open_session
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.principal import Method, Principal, along, plan_principal, principal
 from sfumato.iterate.printed_flow import COVARIANCE, FLOW_REASON, printed_flow, zcdp_of
+from sfumato.planner.outlook import Outlook
+from sfumato.planner.principal import Spiked
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -22,6 +24,7 @@ from sfumato.solve.rotated import standard_errors
 from sfumato.statistics.moments import Moments
 
 METHODS = ("auto", "refined", "one-shot", "rayleigh-flow")
+HONEST: tuple[Method, ...] = ("refined", "one-shot")
 LOCATION_SHARE = 0.08
 
 
@@ -39,6 +42,14 @@ class PrincipalTask:
         """Every release the fit will make, with its share."""
         location = plan_location(LOCATION_SHARE) if self.bounds is None else ()
         return Plan(location + plan_principal(1.0 - LOCATION_SHARE, self.method))
+
+    def outlook(self) -> Outlook | None:
+        """Refined or one-shot, on records whose components stand out of equal variances."""
+        if self.method == "rayleigh-flow":
+            return None
+        plans = tuple((method, replace(self, method=method).plan()) for method in HONEST)
+        law = Spiked(self.n_features, self.n_directions)
+        return Outlook(plans, self.n_features, self.n_directions, law)
 
     def run(self, curator: Curator) -> tuple[Bounds, Principal]:
         """Walk the plan."""
@@ -62,7 +73,9 @@ class PrivatePCA(PrivateReducer):
     method : {"auto", "refined", "one-shot", "rayleigh-flow"}
         "refined" buys a rough covariance first and then a second one in the coordinates in which noise blurs the
         leading subspace least; "one-shot" spends everything on one covariance; "rayleigh-flow" is
-        the published iteration for the first component alone, for comparison. "auto" is "refined".
+        the published iteration for the first component alone, for comparison. "auto" takes the one of the first two
+        with the least expected loss, by the planner and from public numbers alone: "refined", but where records or
+        budget are so few that the rough covariance shows nothing. Where the number of records is private: "refined".
     calibration : {"tight", "paper"}
         Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
         ledger says so and a `PrivacyWarning` is raised) and releases the direction alone: no variances, no centre.
@@ -154,7 +167,12 @@ class PrivatePCA(PrivateReducer):
         method = cast(Method, "refined" if name == "auto" else name)
         if method == "rayleigh-flow" and k > 1:
             raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'refined' for more.")
-        return PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), method)
+        task = PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), method)
+        outlook = task.outlook() if name == "auto" else None
+        if outlook is None:
+            return task
+        budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
+        return replace(task, method=cast(Method, outlook.best(budget, n_records, relation)))
 
     def _printed(self, task: PrincipalTask, session: Session) -> tuple[Bounds, Principal]:
         """The flow with the paper's noise, records as they are."""

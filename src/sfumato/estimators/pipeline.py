@@ -1,6 +1,6 @@
 """From public facts to a plan, and from a curator to directions. No record is seen here."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from sfumato.iterate.oneshot import one_shot, plan_one_shot
 from sfumato.iterate.picture import Picture, plan_picture, take_picture
 from sfumato.iterate.ranks import Ranks, find_ranks, plan_ranks
 from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.planner.outlook import Outlook
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
@@ -19,6 +20,7 @@ from sfumato.solve.spectral import Spectrum, directions_in_x
 from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
+METHODS: tuple[Literal["descent", "one-shot"], ...] = ("descent", "one-shot")
 SHARES = {"location": 0.10, "ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
 """Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative."""
 
@@ -36,12 +38,18 @@ class Task:
     picture: float = 0.0
     schedule: Schedule = field(default_factory=Schedule)
 
+    @property
+    def walked(self) -> Schedule:
+        """The schedule, if there are steps; a single question takes the usual bins of the response."""
+        return self.schedule if self.method == "descent" else Schedule()
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the picture takes its own off the top."""
         lines: tuple[Line, ...] = ()
         if self.bounds is None:
             lines += plan_location(SHARES["location"])
-        lines += plan_ranks(self.response, SHARES["ranks"])
+        ranks = self.walked.ranks if self.response.categories is None else SHARES["ranks"]
+        lines += plan_ranks(self.response, ranks)
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         if self.method == "descent":
             lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
@@ -51,6 +59,11 @@ class Task:
             whole = sum(line.share for line in lines)
             lines += plan_picture(whole * self.picture / (1.0 - self.picture))
         return Plan(lines)
+
+    def outlook(self) -> Outlook:
+        """Both methods, on records whose response an index explains."""
+        plans = tuple((method, replace(self, method=method).plan()) for method in METHODS)
+        return Outlook(plans, self.n_features, self.n_directions or 1, schedule=self.schedule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +82,7 @@ class Outcome:
 def run(task: Task, curator: Curator) -> Outcome:
     """Walk the plan."""
     bounds = task.bounds if task.bounds is not None else find_bounds(curator, task.n_features)
-    return solve(task, curator, find_ranks(curator, task.response), bounds)
+    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), bounds)
 
 
 def solve(task: Task, curator: Curator, ranks: Ranks, bounds: Bounds) -> Outcome:

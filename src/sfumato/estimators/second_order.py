@@ -14,6 +14,8 @@ from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.second_order import Kernel, SecondOrder, plan_second_order, second_order
 from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.planner.outlook import Outlook
+from sfumato.planner.second_order import Even
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -42,6 +44,13 @@ class SecondOrderTask:
         lines += plan_ranks(self.response, SHARES["ranks"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         return Plan(lines + plan_second_order(SHARES["solve"]))
+
+    def outlook(self) -> Outlook | None:
+        """The one method, on a numeric response that depends on a direction evenly; for classes there is no theory."""
+        if self.response.categories is not None:
+            return None
+        law = Even(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
+        return Outlook(((self.kernel.upper(), self.plan()),), self.n_features, law=law)
 
     def run(self, curator: Curator) -> "SecondOrderOutcome":
         """Walk the plan."""

@@ -37,9 +37,10 @@ class PrivateSIR(PrivateReducer):
     method : {"auto", "descent", "one-shot", "dp-ini", "dp-sir", "dp-sir-full", "rayleigh-flow"}
         "descent" asks several small questions, each with less noise than the last; "one-shot" asks once.
         "auto" takes the one with the least expected loss, by the planner and from public numbers alone: "descent",
-        but for a few hundred records or a tiny budget. For comparison: "dp-ini" and "dp-sir" are Algorithms B.4 and 2
-        of Xia, Zhang and Cai, "dp-sir-full" the latter with all records in every step, "rayleigh-flow" the iteration
-        of Hu, Xiang, Liu and Wang (one direction).
+        but for a few hundred records or a tiny budget; over sites, at the noise they add. Where the number of records
+        is private it chooses nothing: "descent". For comparison: "dp-ini" and "dp-sir" are Algorithms B.4 and 2 of
+        Xia, Zhang and Cai, "dp-sir-full" the latter with all records in every step, "rayleigh-flow" the iteration of
+        Hu, Xiang, Liu and Wang (one direction).
     calibration : {"tight", "paper"}
         Of the paper's methods: correct noise under one total budget, or the printed noise, which gives no guarantee
         (the ledger says so and a `PrivacyWarning` is raised).

@@ -14,6 +14,8 @@ from sfumato.estimators.session import open_session
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.principal import Method
 from sfumato.iterate.variances import Loadings, loadings, plan_loadings, plan_variances
+from sfumato.planner.outlook import Outlook
+from sfumato.planner.varying import Varying
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -57,6 +59,13 @@ class SparsePrincipalTask:
         lines += plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
         return Plan(lines + plan_loadings(SHARES["solve"], self.inner, self.picks, self.method == "dp-spca"))
 
+    def outlook(self) -> Outlook | None:
+        """The one honest method, on records of which a few features share a component."""
+        if self.method != "screen":
+            return None
+        law = Varying(self.n_features, picks=self.picks)
+        return Outlook((("screen", self.plan()),), self.n_features, law=law)
+
     def run(self, curator: Curator) -> tuple[Bounds, Loadings]:
         """Walk the plan."""
         bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
@@ -83,7 +92,8 @@ class PrivateSparsePCA(PrivateReducer):
     max_features : int
         Features the components may rest on.
     method : {"auto", "screen", "dp-spca", "truncated-rayleigh-flow"}
-        "auto" is "screen": pick, then components of the picked columns as in `PrivatePCA`. For comparison: "dp-spca"
+        "auto" is "screen", the only method here that is not for comparison alone: pick, then components of the picked
+        columns as in `PrivatePCA`; `explain` forecasts its loss. For comparison: "dp-spca"
         goes on with the gradient steps and peeling of Xia, Zhang and Cai (appendix A), "truncated-rayleigh-flow" is
         the sparse iteration of Hu, Xiang, Liu and Wang (one component).
     relation : {"replace", "add-remove"}

@@ -13,6 +13,8 @@ from sfumato.iterate.quantiles import find_quantiles, plan_quantiles
 from sfumato.iterate.screening import Rule, Screen, plan_screening, screen
 from sfumato.iterate.shape import plan_shape
 from sfumato.iterate.spans import find_spans, plan_spans
+from sfumato.planner.outlook import Outlook
+from sfumato.planner.screened import Screened
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line, Plan
@@ -67,6 +69,11 @@ class SparseTask:
             whole = sum(line.share for line in lines)
             lines += plan_picture(whole * self.picture / (1.0 - self.picture))
         return Plan(lines)
+
+    def outlook(self) -> Outlook:
+        """The one honest method, on records of which three features matter."""
+        law = Screened(self.n_features, schedule=self.schedule)
+        return Outlook((("screen", self.plan()),), self.n_features, law=law, schedule=self.schedule)
 
 
 def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_directions: int | None) -> int:

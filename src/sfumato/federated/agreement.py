@@ -5,7 +5,7 @@ distribution. The difference between a site and all others has a known noise var
 released sums themselves tell (counts: p (1 - p) / n; moments and gradients: from the released second moments).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,9 +78,9 @@ class Watched:
             self._compare(asked, name, dict(releases))
         return releases
 
-    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
+    def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
         """The picks of the sites that are still in; nothing to compare, as honest sites may name different features."""
-        picks = self._sites.pick(query, name)
+        picks = self._sites.pick(query, name, asked)
         return {site: found for site, found in picks.items() if not (self._leave_out and site in self.disagreeing)}
 
     def _compare(self, query: BoundedSum, name: str, releases: dict[str, Release]) -> None:

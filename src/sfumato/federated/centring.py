@@ -1,6 +1,6 @@
 """Sites whose features have means and scales of their own: each finds them privately and is asked in its own units."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol
 
@@ -65,7 +65,7 @@ class OwnUnits:
         """Everybody's release, each in its own units."""
         return self._sites.each({site: self._in_units(query, site) for site in self._grids}, name)
 
-    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
+    def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
         """Not with units of their own: a sparse fit needs public bounds."""
         raise RuntimeError(f"line {name!r}: sites with units of their own do not vote.")
 
@@ -110,4 +110,4 @@ def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
 
 def run_in_own_units(task: Task, curator: Curator) -> Outcome:
     """Walk the rest of the plan once every site has found its bounds."""
-    return solve(task, curator, find_ranks(curator, task.response), UNITS)
+    return solve(task, curator, find_ranks(curator, task.response, task.schedule.bins), UNITS)

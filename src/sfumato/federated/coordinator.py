@@ -106,8 +106,9 @@ def _agree(
     shares = tuple((line.name, line.share) for line in planned.plan().lines)
     remote.propose(Terms(journal.run, relation, budget, trust, shares), ledger)
     _enough(remote, needed)
-    task = federated_task(fitted, _as_begun(remote.facts, journal.accepted), relation)
-    return replace(task, schedule=planned.schedule), ledger
+    # Those who accepted hold to the plan that was proposed, whoever did not: method, rounds and steps stay.
+    accepted = federated_task(fitted, _as_begun(remote.facts, journal.accepted), relation)
+    return replace(planned, n_records=accepted.n_records), ledger
 
 
 def _as_begun(facts: Mapping[str, Facts], sizes: Mapping[str, int | None]) -> dict[str, Facts]:

@@ -7,7 +7,7 @@ site answers each line once; so it adds up the answers of the same sites as befo
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,11 +52,12 @@ class Journal:
         self.accepted = self.accepted or dict(members)
         self._write()
 
-    def same(self, line: str, found: dict[str, T]) -> dict[str, T]:
-        """The answers that count on a line: of those who were heard the first time."""
-        known = self._heard.get(line)
+    def same(self, line: str, asked: Collection[str], found: dict[str, T]) -> dict[str, T]:
+        """The answers that count on a line: of those who were heard the first time. Sites may be asked in turns."""
+        turn = f"{line}: {', '.join(sorted(asked))}"
+        known = self._heard.get(turn)
         if known is None:
-            self._latest = (line, sorted(found))
+            self._latest = (turn, sorted(found))
             return found
         gone = [site for site in known if site not in found]
         if gone:
@@ -69,8 +70,8 @@ class Journal:
     def go_on(self) -> None:
         """The last line's answers were enough: what is asked next depends on them."""
         if self._latest is not None:
-            line, sites = self._latest
-            self._heard[line], self._latest = sites, None
+            turn, sites = self._latest
+            self._heard[turn], self._latest = sites, None
             self._write()
 
     def forget(self) -> None:

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -51,6 +51,7 @@ class RemoteSites:
         self.left_out: dict[str, str] = {}
         self.transfers: list[Transfer] = []
         self._missed: Counter[str] = Counter()
+        self._picked: set[str] = set()
         self._plan, self._ledger = Plan(()), SiteLedger.__new__(SiteLedger)
 
     @property
@@ -84,7 +85,7 @@ class RemoteSites:
 
     def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
         """Everybody's checked release; a site with a bad upload is left out of the rest of the run, and named."""
-        return self.each(dict.fromkeys(self.facts, query), name)
+        return self.each(dict.fromkeys(self.sizes, query), name)
 
     def each(self, queries: Mapping[str, BoundedSum], name: str) -> Mapping[str, Release]:
         """The checked releases of the sites in `queries`, each for its own question."""
@@ -99,11 +100,12 @@ class RemoteSites:
             self._record(next(iter(queries.values())), line, std * (2 * line.rho) ** 0.5, std)
         return releases
 
-    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
-        """Everybody's checked picks."""
-        line, queries = self._plan.line(name), dict.fromkeys(self.facts, query)
+    def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
+        """The checked picks of those asked. Sites that take turns spend the line once each, so it is recorded once."""
+        line, queries = self._plan.line(name), dict.fromkeys(asked, query)
         picks = self._answers(queries, line, lambda site, head, values: picks_from(head, values, query, line))
-        if picks and isinstance(line.event, Selection):
+        if picks and isinstance(line.event, Selection) and name not in self._picked:
+            self._picked.add(name)
             peak = query.peak(self._ledger.relation)
             self._record(query, line, peak, math.pi / math.sqrt(6.0) * 2.0 * peak / line.event.epsilon)
         return picks
@@ -115,29 +117,29 @@ class RemoteSites:
         head = {"ask": "answer", "run": self._journal.run, "line": line.name}
         known: dict[int, str] = {}
         asked = {}
-        for site in (site for site in queries if site not in self.left_out):
+        for site in (site for site in self.facts if site in queries and site not in self.left_out):
             query = queries[site]
             if id(query) not in known:
                 known[id(query)] = canonical({**head, "query": encode(query)})
             asked[site] = known[id(query)]
         replies = self._exchange(line.name, asked)
-        self._miss(line.name, [site for site in asked if site not in replies])
+        self._miss(line.name, asked, replies)
         found = {}
         for site, (head, values) in replies.items():
             try:
                 found[site] = read(site, head, values)
             except BadUploadError as error:
                 self.left_out[site] = f"{line.name}: {error}"
-        return self._journal.same(line.name, found)
+        return self._journal.same(line.name, queries, found)
 
     def _record(self, query: BoundedSum, line: Line, sensitivity: float, std: float) -> None:
         entry = (line.purpose, query.describe, line.event, sensitivity, std, line.share)
         self._ledger.record(Entry(*entry, self._ledger.relation))
 
-    def _miss(self, name: str, absent: list[str]) -> None:
+    def _miss(self, name: str, asked: Collection[str], replies: Collection[str]) -> None:
         """A site that misses rounds in a row is given up, so that the others need not wait for it every time."""
-        self._missed = Counter({site: self._missed[site] + 1 for site in absent})
-        for site in absent:
+        for site in asked:
+            self._missed[site] = 0 if site in replies else self._missed[site] + 1
             if self._missed[site] >= PATIENCE:
                 self.left_out.setdefault(site, f"{name}: did not answer {PATIENCE} rounds in a row.")
 

@@ -1,7 +1,7 @@
 """A federation on one machine: the same doors, ledgers and sums as in a deployment, without a network."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,8 @@ def simulate(
     fitted.left_out_ = too_small(facts, least, budget_of(fitted.epsilon, fitted.delta, fitted.rho))
     facts = {name: fact for name, fact in facts.items() if name not in fitted.left_out_}
     sources = {name: sources[name] for name in facts}
-    task, kind = federated_task(fitted, facts, relation), trust_of(trust, max(len(sources), 1), honest)
+    kind = trust_of(trust, max(len(sources), 1), honest)
+    task = federated_task(fitted, facts, relation, len(facts) / kind.share)
     if isinstance(task, SparseSites) and kind.share != 1:
         raise InputError("trust must be 'sites' for a sparse fit: a private pick is no sum whose noise can be shared.")
     own = one_of("centring", centring, ("pooled", "sites")) == "sites"
@@ -171,10 +172,10 @@ class InProcess:
         with threadpool_limits(limits=1, user_api="blas"):
             return {site: self._doors[site].answer(query, name) for site, query in queries.items()}
 
-    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
-        """Everybody's picks."""
+    def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
+        """The picks of those asked."""
         with threadpool_limits(limits=1, user_api="blas"):
-            return {site: door.select(query, name) for site, door in self._doors.items()}
+            return {site: self._doors[site].select(query, name) for site in asked}
 
 
 class OneThread:

@@ -6,7 +6,7 @@ from typing import Any
 from sfumato.bounds import Bounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.estimators.sparse_pipeline import SparseTask, some_bounds, spread
-from sfumato.federated.voting import many, plan_votes, screen_by_votes
+from sfumato.federated.voting import Ballot, plan_votes, screen_by_votes
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
 from sfumato.iterate.ranks import find_ranks, plan_ranks
@@ -15,8 +15,11 @@ from sfumato.iterate.shape import plan_shape
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 
-SHARES = {"ranks": 0.06, "picks": 0.5, "scores": 0.2, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
-"""Parts of the zCDP cost; relative."""
+SHARES = {"ranks": 0.15, "picks": 0.9, "scores": 0.4, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
+"""Parts of the zCDP cost; relative. Votes take most, as a site votes by itself and what follows adds up all sites; and
+from the ranks the functions are made that features are scored with."""
+CLASS_SHARES = SHARES | {"ranks": 0.03, "picks": 0.8, "scores": 0.35}
+"""Classes need no ranks, and have one table of functions for the votes, not two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +40,24 @@ class SparseSites:
 
     def plan(self) -> Plan:
         """Every release of a site, with its share. Ranks come from sums, as quantiles cannot be added."""
+        shares = SHARES if self.response.categories is None else CLASS_SHARES
         return Plan(
             (
-                *plan_ranks(self.response, SHARES["ranks"]),
-                *plan_votes(self.picks, SHARES["picks"] * many(self.sites), SHARES["scores"]),
-                *plan_shape(SHARES["radius"], SHARES["shape"]),
-                *plan_descent(self.schedule, SHARES["solve"], SHARES["residual"]),
+                *plan_ranks(self.response, shares["ranks"]),
+                *plan_votes(self.sites, self.picks, self.response, shares["picks"], shares["scores"]),
+                *plan_shape(shares["radius"], shares["shape"]),
+                *plan_descent(self.schedule, shares["solve"], shares["residual"]),
             )
         )
 
 
 def run_sparse_sites(task: SparseSites, curator: Any) -> tuple[Outcome, Screen]:
     """Walk the plan with a curator that is also `Voters`; the outcome is about all features again."""
-    ranks = find_ranks(curator, task.response)
+    ranks = find_ranks(curator, task.response, task.schedule.bins)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
     centre = task.bounds.grid(task.n_features).centre
-    found = screen_by_votes(curator, curator, centre, ranks, n, task.n_directions or 1)
+    ballot = Ballot(centre, ranks, task.response, task.sites, task.picks)
+    found = screen_by_votes(curator, curator, ballot, n, task.n_directions or 1)
     bounds = some_bounds(task.bounds, found.kept)
     few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
     wide = SparseTask(task.n_features, task.n_records, task.response, task.n_directions, task.bounds, task.picks)

@@ -6,21 +6,25 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import InputError
+from sfumato.estimators.auto import with_best_method
 from sfumato.estimators.parameters import budget_of
 from sfumato.estimators.pipeline import Task
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.estimators.sparse_pipeline import SparseTask
 from sfumato.federated.facts import Facts
 from sfumato.federated.sparse import SparseSites
-from sfumato.federated.voting import PICKS, ROUNDS
+from sfumato.federated.voting import PICKS, rounds
 from sfumato.iterate.descent import Schedule
 from sfumato.privacy.budget import Budget
 from sfumato.typing import Relation
 
-FEW_ROUNDS = Schedule(shares=(2.0, 2.0, 3.0), steps=(1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5))
+FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)
 """Noise is sqrt(K) times that of a central run, so three steps and four functions of the response rather than four and
-twelve: each step keeps enough of the budget to see something, and fewer rounds are sent."""
-PLENTY = 6_000.0
+twelve: each step keeps enough of the budget to see something, and fewer rounds are sent. Functions of ranks that are
+mostly noise have no directions to show, so bins are few and get twice the budget."""
+FEW_FUNCTIONS = Schedule(level=0.5, weights=(1.0, *([0.8] * 7)))
+"""Between the two: all steps, fewer functions, and residuals cut sooner."""
+ENOUGH, PLENTY = 2_000.0, 6_000.0
 
 
 def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
@@ -32,8 +36,8 @@ def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
     >>> schedule_of(10, 10_000, Budget.approximate(1.0, 1e-5)) is FEW_ROUNDS
     True
     """
-    plenty = n_records is not None and n_records * budget.mu() / math.sqrt(sites) > PLENTY
-    return Schedule() if plenty else FEW_ROUNDS
+    times = 0.0 if n_records is None else n_records * budget.mu() / math.sqrt(sites)
+    return Schedule() if times > PLENTY else FEW_FUNCTIONS if times > ENOUGH else FEW_ROUNDS
 
 
 def least_records(n_features: int, budget: Budget, tolerance: float = 0.5) -> int:
@@ -65,8 +69,14 @@ def too_small(facts: Mapping[str, Facts], least: int | str | None, budget: Budge
     return found
 
 
-def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relation) -> Task | SparseSites:
-    """The task of a federated fit, every fact of the sites compared."""
+def federated_task(
+    estimator: Any, facts: Mapping[str, Facts], relation: Relation, noises: float | None = None
+) -> Task | SparseSites:
+    """The task of a federated fit, every fact of the sites compared.
+
+    The noise of their sum has `noises` times the variance of a central fit's: as many as there are sites, unless they
+    share it. ``method="auto"`` is chosen at that noise and at the schedule of the federation.
+    """
     if not facts:
         raise InputError("sites: none is there; give at least one.")
     first, *others = facts.items()
@@ -83,7 +93,9 @@ def federated_task(estimator: Any, facts: Mapping[str, Facts], relation: Relatio
     if isinstance(task, SparseTask):
         return _sparse(task, estimator, len(facts), schedule)
     whole: Task = replace(task, schedule=schedule)
-    return whole
+    if estimator.method != "auto":
+        return whole
+    return with_best_method(whole, budget, relation, len(facts) if noises is None else noises)
 
 
 def _refuse_unless_federated(estimator: Any) -> None:
@@ -96,9 +108,9 @@ def _refuse_unless_federated(estimator: Any) -> None:
 def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) -> SparseSites:
     if task.bounds is None or task.picture:
         raise InputError("bounds must be given and picture left out for a sparse fit over sites.")
-    picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / ROUNDS)
+    picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites, task.response))
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
-    return SparseSites(*facts, task.bounds, max(picks, task.n_directions or 1), sites, schedule)
+    return SparseSites(*facts, task.bounds, picks, sites, schedule)
 
 
 def _same(first: str, other: str, what: str, a: object, b: object) -> None:

@@ -38,7 +38,8 @@ _LINES = (
     *plan_descent(_ANY, 1.0, 1.0),
     *plan_one_shot(1.0),
     *plan_picture(1.0),
-    *plan_votes(PICKS, 1.0, 1.0),
+    *plan_votes(1, PICKS, Response(), 1.0, 1.0),
+    *plan_votes(1, PICKS, Response(categories=2), 1.0, 1.0),
 )
 KNOWN: Mapping[str, Line] = {line.name: line for line in _LINES}
 """Every line a site answers; purpose, mechanism and formula come from here, not from the coordinator."""

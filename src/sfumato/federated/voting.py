@@ -1,92 +1,160 @@
-"""Which few of many features matter, by vote: sites pick privately, round after round, and only noisy scores follow.
+"""Which few of many features matter, by vote: sites name features privately, in turns, and only noisy scores follow.
 
-A feature that most sites name is elected at once and not asked about again, so that weaker ones, which do not make a
-single site's short list as long as the strong are on it, get their turn.
+A feature that was named is a candidate and not asked about again, so that weaker ones get their turn. Where sites are
+many, each is asked once only: one name for the whole of its share is worth more than several names in more noise.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import Protocol
 
 import numpy as np
+from scipy.special import ndtri
 
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.ranks import Ranks
-from sfumato.iterate.screening import Rule, Screen, contrasts
+from sfumato.iterate.screening import Screen
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
+from sfumato.records import Response
+from sfumato.release import Release
+from sfumato.solve.contrasts import class_contrasts, smooth_contrasts
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.scores import SignScores
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
-ROUNDS, PICKS = 4, 2
-"""Rounds of the vote, and features that a site names in each."""
-MAJORITY = 0.15
-"""Part of the sites that must name a feature to elect it at once."""
-SEATS = 12
-"""Candidates whose scores are released, on top of the elected: named by some sites, twice as many if sites are many."""
-RULE = Rule(sampling=2.0, noise=1.0, relative=0.1)
-"""A column too many costs little where sites add up; a column too few costs a direction."""
+PICKS = 1
+"""Features that a site names when it is its turn."""
+NAMES, ORDERED, CLASSES = 60, 8, 12
+"""About so many names are gathered; a site gives so many at most, fewer where two tables of functions take turns."""
+TURNS, QUESTIONS = 4, 12
+"""Turns within a round at most, and questions that follow each other."""
+PROMISING = 1.0
+"""In standard deviations: what the first look at the scores must leave for a second."""
+BY_CHANCE, SHADOW = 0.7, 0.1
+"""Candidates are kept that stand out of chance and noise together so far that so many for each table would do so by
+chance, and are not in the shadow of the best."""
 
 
 class Voters(Protocol):
     """Sites that can be asked for their picks one by one."""
 
-    def ballots(self, query: BoundedSum, name: str) -> Sequence[IntArray]:
-        """What each site picked privately, best first."""
+    def ballots(self, query: BoundedSum, name: str, turn: int, turns: int) -> Sequence[IntArray]:
+        """What each site whose turn it is picked privately, best first."""
 
 
-def many(sites: int) -> float:
-    """How much more than at ten sites a vote is worth, 1 to 3: a site votes by itself, what follows adds up all sites.
+def rounds(sites: int, response: Response) -> int:
+    """How often each site is asked.
 
-    >>> many(1), many(40), many(1000)
-    (1.0, 2.0, 3.0)
+    >>> [rounds(sites, Response()) for sites in (1, 10, 50, 1000)]
+    [8, 6, 2, 1]
     """
-    return min(max(math.sqrt(sites / 10.0), 1.0), 3.0)
+    most = ORDERED if response.categories is None else CLASSES
+    return min(max(math.ceil(NAMES / sites), 1), most)
 
 
-def plan_votes(picks: int, share: float, score_share: float) -> tuple[Line, ...]:
-    """The lines `screen_by_votes` will use; `picks` in each round."""
-    rounds = tuple(
-        Line(
-            f"picks {t}",
-            f"features that move with the response, round {t}",
-            share / ROUNDS,
-            "2 / 1",
-            "selection",
-            picks,
-        )
-        for t in range(1, ROUNDS + 1)
-    )
-    return (*rounds, Line("scores", "scores of the candidates", score_share, "2 sqrt(q s) / sqrt(q s)"))
+def turns(sites: int, response: Response) -> int:
+    """Into how many turns the sites are divided.
+
+    >>> [turns(sites, Response()) for sites in (1, 10, 50, 1000)]
+    [1, 2, 4, 4]
+    """
+    return min(max(QUESTIONS // rounds(sites, response), 1), TURNS, sites)
 
 
-def screen_by_votes(
-    curator: Curator, voters: Voters, centre: FloatArray, ranks: Ranks, n: float, at_least: int
-) -> Screen:
-    """Elect candidates, release the sums of their scores, keep what stands out."""
-    table = contrasts(ranks)
-    candidates = _elect(voters, SignScores(centre, ranks.bins, table))
-    released = ColumnView(curator, candidates).answer(SignScores(centre[candidates], ranks.bins, table), "scores")
-    scores = np.abs(released.value).max(axis=0)
-    floor = RULE.sampling * np.sqrt(n) + RULE.noise * float(released.noise_std.max())
-    threshold = max(floor, RULE.relative * float(scores.max()))
-    order = np.argsort(-scores, kind="stable")
+def plan_votes(sites: int, picks: int, response: Response, share: float, score_share: float) -> tuple[Line, ...]:
+    """The lines `screen_by_votes` will use; `picks` at every turn of a site, and two looks at each table's scores."""
+    often, looks = rounds(sites, response), 4 if response.categories is None else 2
+    named, scored = "features that move with the response, round", "scores of the candidates, look"
+    votes = [
+        Line(f"picks {t}", f"{named} {t}", share / often, "2 / 1", "selection", picks) for t in range(1, often + 1)
+    ]
+    scores = [
+        Line(f"scores {t}", f"{scored} {t}", score_share / looks, "2 sqrt(q s) / sqrt(q s)")
+        for t in range(1, looks + 1)
+    ]
+    return (*votes, *scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """What is voted on: the centres of all features, the bins of the response, and how many sites give how many names.
+
+    `tables` has bounded functions of the response that features are compared with, one table at a turn.
+    """
+
+    centre: FloatArray
+    ranks: Ranks
+    response: Response
+    sites: int
+    picks: int
+
+    @property
+    def tables(self) -> tuple[FloatArray, ...]:
+        if not self.ranks.is_ordered:
+            return (class_contrasts(self.ranks.probabilities),)
+        table = smooth_contrasts(self.ranks.probabilities)
+        return table[:, :1], table[:, 1:]
+
+    def query(self, which: int, columns: IntArray) -> SignScores:
+        """The scores of some features with one of the tables."""
+        return SignScores(self.centre[columns], self.ranks.bins, self.tables[which])
+
+
+def screen_by_votes(curator: Curator, voters: Voters, ballot: Ballot, n: float, at_least: int) -> Screen:
+    """Gather candidates, release the sums of their scores, keep what stands out."""
+    scores, named = np.zeros(len(ballot.centre)), _named(voters, ballot)
+    for which, columns in enumerate(named):
+        scores[columns] = np.maximum(scores[columns], _scores(curator, ballot, which, columns, n))
+    candidates = np.argsort(-scores, kind="stable")[: max(int((scores > 0.0).sum()), at_least)]
+    by_chance = -float(ndtri(min(BY_CHANCE * len(named) / sum(map(len, named)), 1.0) / 2.0))
+    threshold = max(by_chance, SHADOW * float(scores.max()))
     kept = max(int((scores >= threshold).sum()), min(at_least, len(candidates)))
-    return Screen(np.sort(candidates[order[:kept]]), candidates[order], scores[order], threshold)
+    return Screen(np.sort(candidates[:kept]), candidates, scores[candidates], threshold)
 
 
-def _elect(voters: Voters, query: SignScores) -> IntArray:
-    p = len(query.centre)
-    votes, elected = np.zeros(p), np.zeros(p, dtype=bool)
-    for t in range(1, ROUNDS + 1):
-        left = np.flatnonzero(~elected)
-        rest = SignScores(query.centre[left], query.bins, query.table)
-        ballots = voters.ballots(OnColumns(rest, left), f"picks {t}")
-        count = np.bincount(left[np.concatenate(ballots)], minlength=p)
-        votes += count
-        elected |= count >= max(math.ceil(MAJORITY * len(ballots)), 1)
-    seats = int(elected.sum()) + (round(SEATS * min(many(len(ballots)), 2.0)) if len(ballots) > 1 else 0)
-    order = np.lexsort((np.arange(p), -votes, ~elected))
-    return np.asarray(order[: min(seats, int((votes > 0).sum()))], dtype=np.int64)
+def _named(voters: Voters, ballot: Ballot) -> list[IntArray]:
+    """For each table the features that one site in a hundred names, or else those named most."""
+    tables, needed = len(ballot.tables), math.ceil(ballot.sites / 100)
+    votes = np.zeros((tables, len(ballot.centre)), dtype=np.int64)
+    often, groups = (count(ballot.sites, ballot.response) for count in (rounds, turns))
+    for t, turn in product(range(often), range(groups)):
+        which = (t + turn) % tables
+        left = np.flatnonzero(votes[which] < needed)
+        if len(left) < ballot.picks:  # everything was named: ask about all once more
+            left = np.arange(len(ballot.centre))
+        query = OnColumns(ballot.query(which, left), left)
+        for picks in voters.ballots(query, f"picks {t + 1}", turn, groups):
+            votes[which, left[picks]] += 1
+    return [np.flatnonzero(each >= min(needed, each.max())) for each in votes]
+
+
+def _scores(curator: Curator, ballot: Ballot, which: int, columns: IntArray, n: float) -> FloatArray:
+    """Standardised scores from two looks: fewer columns have less noise, so the second is at the promising alone."""
+    table = ballot.tables[which]
+    chance = n * (ballot.ranks.probabilities @ table**2)[:, None]
+    luck = np.sqrt(chance / ballot.sites)  # a site names what chance favours there: a standard deviation is taken off
+    first = ColumnView(curator, columns).answer(ballot.query(which, columns), f"scores {which + 1}")
+    found = _standardised(first, chance, luck)
+    promising = found >= min(PROMISING, float(found.max()))
+    line = f"scores {which + 1 + len(ballot.tables)}"
+    again = columns[promising]
+    second = ColumnView(curator, again).answer(ballot.query(which, again), line)
+    seen = Release(first.value[:, promising], np.broadcast_to(first.noise_std, first.value.shape)[:, promising])
+    found[promising] = _standardised(_merged(seen, second), chance, luck)
+    return found
+
+
+def _merged(first: Release, second: Release) -> Release:
+    """Two looks at the same sums as one, weighted by the inverse of their known variances."""
+    a, b = first.noise_std**-2.0, second.noise_std**-2.0
+    return Release((a * first.value + b * second.value) / (a + b), (a + b) ** -0.5)
+
+
+def _standardised(released: Release, chance: FloatArray, luck: FloatArray) -> FloatArray:
+    """The largest score of each candidate in standard deviations: those of chance, sqrt(n E f^2), and of the noise."""
+    beyond = np.maximum(np.abs(released.value) - luck, 0.0)
+    return np.asarray((beyond / np.sqrt(chance + released.noise_std**2)).max(axis=0))

@@ -15,6 +15,7 @@ from sfumato.files.names import suggest
 from sfumato.files.table import Kind, Table
 from sfumato.typing import FloatArray, IntArray
 
+_TRUTH = {"true": "true", "1": "true", "1.0": "true", "false": "false", "0": "false", "0.0": "false"}
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
@@ -56,6 +57,14 @@ class Columns:
     def names(self) -> tuple[str, ...]:
         """Names of the encoded features."""
         return tuple(name for column in self.features for name in self._encoded(column))
+
+    def only(self, features: Sequence[str]) -> "Columns":
+        """Some of the features, with their categories."""
+        return Columns(tuple(features), {name: c for name, c in self.categorical.items() if name in features})
+
+    def beside(self, other: "Columns") -> "Columns":
+        """These features, then those of another set."""
+        return Columns((*self.features, *other.features), {**self.categorical, **other.categorical})
 
     def check(self, table: Table) -> None:
         """Refuse a table without these columns, or with columns that are no numbers."""
@@ -114,9 +123,12 @@ def codes(cells: Any, names: Any) -> IntArray:
 
 
 def typed(names: Sequence[str], kind: Kind, parameter: str, column: str) -> Any:
-    """Declared names as an Arrow array to compare cells with: "1" is 1.0 in a column of numbers."""
+    """Declared names as an Arrow array to compare cells with: "1" is 1.0 among numbers, and true among truth values."""
     if kind == "truth":
-        return pa.array([str(name).lower() for name in names], pa.string())
+        words = [_TRUTH.get(str(name).lower()) for name in names]
+        if None in words:
+            raise InputError(f"{parameter}: column {column!r} holds true and false, and so must its declared values.")
+        return pa.array(words, pa.string())
     if kind != "number":
         return pa.array([str(name) for name in names], pa.string())
     try:

@@ -1,6 +1,7 @@
 """Names: of files and of columns, with a suggestion for those that are mistyped."""
 
 import difflib
+import fnmatch
 import glob
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,25 @@ def find(pattern: str) -> list[Path]:
         hint = f"did you mean {close[0]!r}?" if close else "check the name or the pattern."
         raise InputError(f"data: no file matches {pattern!r}; {hint}")
     return [Path(name) for name in found]
+
+
+def expand(given: Sequence[str], names: Sequence[str], parameter: str) -> list[str]:
+    """Names and patterns as names, in the order given; what a pattern finds again is not taken twice.
+
+    >>> expand(["lab_b", "lab_*"], ["lab_a", "age", "lab_b"], "features")
+    ['lab_b', 'lab_a']
+    """
+    found: list[str] = []
+    for name in given:
+        if name in names or not any(sign in name for sign in "*?["):
+            suggest(name, names, parameter)
+            found.append(name)
+            continue
+        matched = [other for other in names if fnmatch.fnmatchcase(other, name)]
+        if not matched:
+            raise InputError(f"{parameter}: no column matches {name!r}; check the pattern.")
+        found += [other for other in matched if other not in found]
+    return found
 
 
 def suggest(name: str, names: Sequence[str], parameter: str) -> None:

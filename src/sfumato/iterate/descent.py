@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.iterate.ranks import Ranks
+from sfumato.iterate.ranks import BINS, Ranks
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
@@ -23,7 +23,10 @@ from sfumato.typing import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Steps of the descent: share of the budget and step length of each; constants, never read from the data."""
+    """Steps of the descent: share of the budget and step length of each; constants, never read from the data.
+
+    `bins` of the response, at a `ranks` share of the budget, carry the functions that the descent regresses on x.
+    """
 
     shares: tuple[float, ...] = (2.0, 1.0, 2.0, 3.0)
     steps: tuple[float, ...] = (1.5, 1.5, 1.3, 1.0)
@@ -31,6 +34,8 @@ class Schedule:
     weights: tuple[float, ...] = (1.0, *([0.6] * 11))
     extra: int = 1
     extra_weight: float = 0.3
+    bins: int = BINS
+    ranks: float = 0.07
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,8 @@ def _moments(released: Release, ranks: Ranks, used: IntArray, n: float) -> tuple
     sizes = n * np.maximum(shares, 0.25 / len(used))
     moments = ClassMoments(
         shares / shares.sum(),
-        sums[:-1] / sizes[:, None] - mean,
+        # centred before it is divided: a class that nobody has differs from the others by noise alone
+        (sums[:-1] - n * shares[:, None] * mean) / sizes[:, None],
         second - np.outer(mean, mean),
         float(released.noise_std[0]) / sizes,
         noise_edge(float(released.noise_std[h * p]) / n, p),

@@ -2,7 +2,8 @@
 
 Clipping records along their radius keeps the eigenvectors of an elliptical distribution, so the radius may be as
 small as the median length. The rough covariance then says in which coordinates a second release of the same kind
-blurs the leading subspace least (`revealing_map`): at p = 100 its noise there is half that of the first kind.
+blurs the leading subspace least (`revealing_map`): at p = 100 its noise there is half that of the first kind. Where
+it does not show the subspace (`VISIBLE`) the second release repeats the first about the centre found, and both count.
 """
 
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ from sfumato.typing import FloatArray
 
 RADIUS_LEVEL = 0.5
 CENTRE_WEIGHT = 0.3
+VISIBLE = 4.0
+"""Gaps of the rough covariance must be this many times the edge of its noise, or it chooses no coordinates: below that
+a map made from it is expected to lose more than none, up to eight times (p = 100, 3,000 records, epsilon = 1)."""
 SHARES = {"radius": 0.03, "rough": 0.15, "refined": 0.82}
 
 
@@ -103,6 +107,8 @@ def principal(
     rough = _rough(curator, grid, n, radius, kept)
     if method == "one-shot":
         return _spectrum(rough.covariance, rough.noise_std, np.eye(p), rough.mean, rough.shrinkage, n)
+    if not _stands_out(rough, k):
+        return _again(curator, grid, rough, n)
     whitening = _revealing(grid, rough, k)
     refined = measure(curator, whitening, n, "refined")
     back = np.asarray(np.linalg.pinv(whitening.exact_matrix), dtype=np.float64)
@@ -143,6 +149,13 @@ def _rough(curator: Curator, grid: Grid, n: float, radius: float, kept: float) -
     return _Rough(mean, second - np.outer(mean, mean), noise_std, kept, float(np.clip(fill, 0.1, 1.0)))
 
 
+def _stands_out(rough: _Rough, k: int) -> bool:
+    """Whether the rough covariance shows the leading subspace: gaps of `VISIBLE` times what noise alone reaches."""
+    values, _ = descending(rough.covariance)
+    rest = float(values[k:].mean()) if k < len(values) else -np.inf
+    return bool(values[k - 1] - rest > VISIBLE * noise_edge(rough.noise_std, len(values)))
+
+
 def _revealing(grid: Grid, rough: _Rough, k: int) -> Whitening:
     """The map, scaled so that a record as long as the clip radius of the rough moments has length sqrt(p)."""
     p = grid.n_features
@@ -152,6 +165,22 @@ def _revealing(grid: Grid, rough: _Rough, k: int) -> Whitening:
     squared_reach = float(np.maximum(values, 0.0).sum()) / rough.fill
     to_t *= np.sqrt(p / max(squared_reach, floor * float(np.abs(to_t).max()) ** 2))
     return Whitening(grid, to_t, rough.mean, float(np.sqrt(p)))
+
+
+def _again(curator: Curator, grid: Grid, rough: _Rough, n: float) -> Principal:
+    """The second release in plain coordinates about the centre found, and the mean of both, weighted by precision.
+
+    Coordinates chosen by noise would hide what there is to see; so nothing is lost against a single release.
+    """
+    p = grid.n_features
+    squared_reach = max(float(np.trace(rough.covariance)) / rough.fill, noise_edge(rough.noise_std, p))
+    unit = float(np.sqrt(squared_reach / p))
+    second = measure(curator, Whitening(grid, np.eye(p) / unit, rough.mean, float(np.sqrt(p))), n, "refined")
+    noise_std = second.noise_std * unit**2
+    weight = rough.noise_std**2 / (rough.noise_std**2 + noise_std**2)
+    both = weight * unit**2 * second.matrix + (1.0 - weight) * rough.covariance
+    mean = np.clip(rough.mean + unit * second.mean, -1.0, 1.0)
+    return _spectrum(both, float(np.sqrt(weight)) * noise_std, np.eye(p), mean, rough.shrinkage, n)
 
 
 def _spectrum(

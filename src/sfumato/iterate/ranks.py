@@ -42,7 +42,7 @@ def plan_ranks(response: Response, share: float) -> tuple[Line, ...]:
     )
 
 
-def find_ranks(curator: Curator, response: Response) -> Ranks:
+def find_ranks(curator: Curator, response: Response, n_bins: int = BINS) -> Ranks:
     """Bins and probabilities of the response. Never raises: where nothing stands out, the bins stay coarse."""
     if response.categories is not None:
         bins = Bins(_NO_EDGES, categories=response.categories)
@@ -50,7 +50,7 @@ def find_ranks(curator: Curator, response: Response) -> Ranks:
         return _ranks(bins, _classes(counts) if response.hashed else counts)
     edges = octave_edges()
     for name in ("response magnitude", "response span"):
-        edges = refine(edges, curator.answer(ResponseHistogram(Bins(edges)), name), BINS)
+        edges = refine(edges, curator.answer(ResponseHistogram(Bins(edges)), name), n_bins)
     bins = Bins(edges)
     return _ranks(bins, curator.answer(ResponseHistogram(bins), "ranks"))
 

@@ -4,7 +4,8 @@ It holds the parameters, the released values and the ledger; whatever is in it w
 sent wherever the report may.
 """
 
-from sfumato.model.read import Inputs, load_inputs, load_model, standalone
+from sfumato.model.inputs import Inputs
+from sfumato.model.read import load_inputs, load_model, standalone
 from sfumato.model.write import FORMAT, save_model
 
 __all__ = ["FORMAT", "Inputs", "load_inputs", "load_model", "save_model", "standalone"]

@@ -82,26 +82,26 @@ class Node:
     def whole(self, least: int = 0, most: int = 2**63 - 1) -> int:
         """A whole number."""
         if not isinstance(self.value, int) or isinstance(self.value, bool) or not least <= self.value <= most:
-            self.refuse(f"a whole number from {least} on")
+            self.refuse(str(least) if least == most else f"a whole number from {least} on")
         return self.value
 
-    def number(self) -> float:
+    def number(self, most: float = LARGEST) -> float:
         """A finite number, small enough to reckon with."""
-        if not isinstance(self.value, (int, float)) or isinstance(self.value, bool) or not abs(self.value) <= LARGEST:
+        if not isinstance(self.value, (int, float)) or isinstance(self.value, bool) or not abs(self.value) <= most:
             self.refuse("a finite number")
         return float(self.value)
 
-    def array(self, *shape: int | None, gaps: bool = False) -> FloatArray:
+    def array(self, *shape: int | None, gaps: bool = False, most: float = LARGEST) -> FloatArray:
         """Nested lists of numbers of a shape (None: any length); null is NaN if `gaps`."""
-        return np.asarray(self._rows(shape, gaps), dtype=np.float64).reshape(self._shape(shape))
+        return np.asarray(self._rows(shape, gaps, most), dtype=np.float64).reshape(self._shape(shape))
 
-    def _rows(self, shape: Sequence[int | None], gaps: bool) -> Any:
+    def _rows(self, shape: Sequence[int | None], gaps: bool, most: float) -> Any:
         if not shape:
-            return math.nan if gaps and self.is_null else self.number()
+            return math.nan if gaps and self.is_null else self.number(most)
         rows = self.elements()
         if shape[0] is not None and len(rows) != shape[0]:
             self.refuse(f"a list of {shape[0]}")
-        return [row._rows(shape[1:], gaps) for row in rows]
+        return [row._rows(shape[1:], gaps, most) for row in rows]
 
     def _shape(self, shape: Sequence[int | None]) -> tuple[int, ...]:
         return tuple(len(self.value) if size is None else size for size in shape)

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,37 +12,38 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import __version__
-from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.sir import PrivateSIR
+from sfumato.estimators.base import PrivateReducer
 from sfumato.files import Columns
-from sfumato.iterate.picture import Picture
-from sfumato.privacy.ledger import Entry, Ledger
+from sfumato.model import account, inputs
+from sfumato.model.kinds import KINDS, Kind
 from sfumato.report.account import own_ledger
 
-FORMAT = "sfumato-model/1"
-PARAMETERS = ("epsilon", "delta", "n_directions", "method", "relation", "rho", "picture")
+FIRST = "sfumato-model/1"
+FORMAT = "sfumato-model/2"
 
 
 def save_model(
-    estimator: PrivateSIR,
+    estimator: PrivateReducer,
     path: str | PathLike[str],
     *,
     response: str | None = None,
     columns: Columns | None = None,
+    second: Columns | None = None,
 ) -> Path:
     """Write a fitted estimator to a JSON file.
 
     Parameters
     ----------
-    estimator : PrivateSIR
-        Fitted. Its parameters, released values and ledger are written, nothing else.
+    estimator : PrivateSIR or one of its family
+        Fitted: sparse or not, SAVE, DR, PCA, LDA or CCA. Its parameters, released values and ledger are written,
+        nothing else.
     path : path
         The file; replaced if it exists.
     response : str, optional
         Name of the response column.
-    columns : Columns, optional
-        How the features were made from the columns of a file.
+    columns, second : Columns, optional
+        How the features, and those of a second table, were made from the columns of a file.
 
     Examples
     --------
@@ -57,110 +58,63 @@ def save_model(
     True
     """
     target = Path(path)
-    target.write_text(pretty(content(estimator, response, columns)) + "\n", encoding="utf-8")
+    target.write_text(pretty(content(estimator, response, columns, second)) + "\n", encoding="utf-8")
     return target
 
 
-def content(estimator: PrivateSIR, response: str | None = None, columns: Columns | None = None) -> dict[str, Any]:
+def content(
+    estimator: PrivateReducer,
+    response: str | None = None,
+    columns: Columns | None = None,
+    second: Columns | None = None,
+) -> dict[str, Any]:
     """What a model file says, as plain values."""
-    if type(estimator) is not PrivateSIR:
-        raise InputError(f"estimator: a model file holds a PrivateSIR, not a {type(estimator).__name__}.")
+    name = type(estimator).__name__
+    kind = KINDS.get(name)
+    if kind is None or type(estimator) is not kind.make:
+        raise InputError(f"estimator: a model file holds one of {', '.join(KINDS)}, not a {name}.")
     check_is_fitted(estimator)
-    return {
+    said = {
         "format": FORMAT,
         "sfumato": __version__,
-        "estimator": type(estimator).__name__,
-        "inputs": _inputs(estimator, response, columns),
-        "parameters": _parameters(estimator),
-        "released": _released(estimator),
-        "ledger": _ledger(own_ledger(estimator)),
+        "estimator": name,
+        "inputs": inputs.written(estimator, response, columns, second),
+        "parameters": _parameters(estimator, kind),
+        "released": {name: getattr(estimator, kind.attribute(name), None) for name in kind.released},
+        "ledger": account.written(own_ledger(estimator)),
     }
+    return {name: plain(value) for name, value in said.items()}
 
 
-def _inputs(estimator: PrivateSIR, response: str | None, columns: Columns | None) -> dict[str, Any]:
-    names = getattr(estimator, "feature_names_in_", None)
-    return {
-        "n_features": int(estimator.n_features_in_),
-        "n_records": getattr(estimator, "n_records_", None),
-        "feature_names": None if names is None else [str(name) for name in names],
-        "response": response,
-        "columns": None if columns is None else list(columns.features),
-        "categorical": {} if columns is None else {name: list(c) for name, c in columns.categorical.items()},
-    }
+def _parameters(estimator: Any, kind: Kind) -> dict[str, Any]:
+    """The parameters; a seed that is no number was used up by the fit."""
+    values = {name: getattr(estimator, name) for name in kind.parameters}
+    seeded = isinstance(values["random_state"], (int, np.integer))
+    return values if seeded else values | {"random_state": None}
 
 
-def _parameters(estimator: PrivateSIR) -> dict[str, Any]:
-    classes, seed = estimator.classes, estimator.random_state
-    return {name: _scalar(getattr(estimator, name)) for name in PARAMETERS} | {
-        "bounds": _bounds(estimator.bounds),
-        "classes": None if classes is None else [_scalar(name) for name in classes],
-        "random_state": int(seed) if isinstance(seed, (int, np.integer)) else None,
-    }
+def plain(value: Any) -> Any:
+    """Arrays as lists, frozen values as objects, numbers as numbers.
 
+    One that is not finite becomes null: a saved fit must load, whatever its noise did.
 
-def _released(estimator: PrivateSIR) -> dict[str, Any]:
-    choice = estimator.choice_
-    return {
-        "directions": estimator.directions_.tolist(),
-        "standard_errors": _with_gaps(estimator.standard_errors_.tolist()),
-        "eigenvalues": _with_gaps(estimator.eigenvalues_.tolist()),
-        "mean": estimator.mean_.tolist(),
-        "scale": estimator.scale_.tolist(),
-        "bounds": _bounds(estimator.bounds_),
-        "choice": {
-            "n_directions": int(choice.n_directions),
-            "singular_values": _with_gaps(choice.singular_values.tolist()),
-            "edge": float(choice.edge),
-            "given": bool(choice.given),
-        },
-        "picture": _picture(estimator.picture_),
-    }
-
-
-def _picture(picture: Picture | None) -> dict[str, Any] | None:
-    if picture is None:
-        return None
-    return {
-        "counts": picture.counts.tolist(),
-        "noise_std": float(picture.noise_std),
-        "direction_edges": picture.direction_edges.tolist(),
-        "response_edges": picture.response_edges.tolist(),
-        "is_ordered": bool(picture.is_ordered),
-    }
-
-
-def _ledger(ledger: Ledger) -> dict[str, Any]:
-    budget = ledger.budget
-    return {
-        "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "rho": budget.rho},
-        "relation": ledger.relation,
-        "rehearsal": bool(ledger.rehearsal),
-        "guarantee": ledger.guarantee,
-        "entries": [_entry(entry) for entry in ledger.entries],
-    }
-
-
-def _entry(entry: Entry) -> dict[str, Any]:
-    event = {"mechanism": type(entry.event).__name__} | {
-        field.name: getattr(entry.event, field.name) for field in dataclasses.fields(entry.event)
-    }
-    names = [field.name for field in dataclasses.fields(Entry) if field.name != "event"]
-    return {name: _scalar(getattr(entry, name)) for name in names} | {"event": event}
-
-
-def _bounds(bounds: Bounds | None) -> dict[str, Any] | None:
-    return None if bounds is None else {"lower": bounds.lower.tolist(), "upper": bounds.upper.tolist()}
-
-
-def _scalar(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _with_gaps(values: Any) -> Any:
-    """Numbers that are not finite as null: a saved fit must load, whatever its noise did."""
-    if isinstance(values, list):
-        return [_with_gaps(value) for value in values]
-    return values if math.isfinite(values) else None
+    >>> plain({"a": np.array([1.0, np.nan]), "b": np.int64(3)})
+    {'a': [1.0, None], 'b': 3}
+    """
+    match value:
+        case np.ndarray() | np.generic():
+            return plain(value.tolist())
+        case float():
+            return value if math.isfinite(value) else None
+        case None | str() | int():
+            return value
+        case Mapping():
+            return {str(name): plain(member) for name, member in value.items()}
+        case _ if dataclasses.is_dataclass(value):
+            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        case _ if hasattr(value, "__iter__"):
+            return [plain(element) for element in value]
+    return str(value)
 
 
 def pretty(value: Any, indent: str = "") -> str:

@@ -24,8 +24,8 @@ TRUNCATION, MOST, COMPARED = 0.87, 10, 3
 many sites, so many times."""
 _NOTE = (
     "n = 1000 at each site, H = 8, delta = 10 / ceil(n / H)^1.1; 5 features count if p = 500, 10 beyond. 'sfumato': "
-    "every site picks features privately (Gumbel noise on its sign scores), the picks are counted, noisy scores of the "
-    "elected tell which of them to keep, and the descent runs on those; each site is charged for all of it, "
+    "sites name features privately (Gumbel noise on their sign scores), in turns, noisy scores of the named tell which "
+    "of them to keep, and the descent runs on those; each site is charged for all of it, "
     "replace-one, k given, bounds (-6, 6). IID and MVG follow the plain CCMD filter, which has no guarantee, nor have "
     "they; they are run for up to 10 sites, three times. 'SIR, no privacy' knows which features count. Model III is "
     "read as in Tables 1 and 2. In models II and IV features 20 or more places from those that count are drawn "

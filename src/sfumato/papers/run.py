@@ -138,12 +138,13 @@ def table(study: Study, done: Done) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def markdown(study: Study, done: Done, command: str, remarks: Sequence[str] = ()) -> str:
-    """A page for the documentation: the table, what to know, and the command that made it."""
+def markdown(study: Study, done: Done, command: str, picture: str, remarks: Sequence[str] = ()) -> str:
+    """A page for the documentation: what to know, the command that made it, the picture's file, and the table."""
     header, rows = table(study, done)
     counts = sorted({sum(label == row.label for label, _ in done) for row in study.rows})
     lines = [f"# {study.title}", "", study.note, "", *(f"* {remark}" for remark in remarks), *([""] if remarks else [])]
     lines += [f"`{command}`: {study.statistic} over {' to '.join(map(str, counts))} replications ± standard error.", ""]
+    lines += [f"![Every row of the table below as dots on one axis, or as curves.]({picture})", ""]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 

@@ -1,7 +1,5 @@
 """Many sites at the cost of one: what K sites release and a server adds has a known law."""
 
-from dataclasses import replace
-
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
@@ -37,5 +35,5 @@ class MergedSites:
 
     def merge(self, plan: Plan) -> Curator:
         """For a plan that is calibrated already."""
-        merged = Plan(tuple(replace(line, rho=line.rho / self._clients) for line in plan.lines))
-        return Curator(Central(self._source), merged, Ledger(self._budget, "replace"), SecureNoise())
+        ledger = Ledger(self._budget, "replace")
+        return Curator(Central(self._source), plan.merged(self._clients), ledger, SecureNoise())

@@ -46,16 +46,34 @@ class WideSites:
 
     def columns(self, wanted: IntArray) -> FloatArray:
         """Some features as numbers."""
-        x = np.empty((len(self.y), len(wanted)))
+        x = self.signs(wanted)
+        for place, column in enumerate(wanted.tolist()):
+            if column >= self.near.shape[1]:
+                x[:, place] *= np.abs(np.random.default_rng([self.seed, column]).standard_normal(len(self.y)))
+        return x
+
+    def signs(self, wanted: IntArray) -> FloatArray:
+        """Some features, those that do not matter as signs alone, which is all that screening sees."""
+        x = np.empty((len(self.y), len(wanted)), order="F")
         for place, column in enumerate(wanted.tolist()):
             if column < self.near.shape[1]:
                 x[:, place] = self.near[:, column]
             else:
                 byte, bit = divmod(column - self.near.shape[1], 8)
-                signs = 2.0 * ((self.far[:, byte] >> (7 - bit)) & 1) - 1.0
-                size = np.abs(np.random.default_rng([self.seed, column]).standard_normal(len(self.y)))
-                x[:, place] = signs * size
+                x[:, place] = 2.0 * ((self.far[:, byte] >> (7 - bit)) & 1) - 1.0
         return x
+
+    def scores(self, query: SignScores, site: int) -> IntArray:
+        """What every feature scores at a site."""
+        each = len(self.y) // self.clients
+        part = slice(site * each, (site + 1) * each)
+        records = Records(self.near[part], self.y[part])
+        near = SignScores(np.zeros(self.near.shape[1]), query.bins, query.table)
+        table = np.rint(query.table * UNITS).astype(np.float32)[query.bins.index(records)]
+        bits = np.unpackbits(self.far[part], axis=1).astype(np.float32)
+        # whole numbers below 2**24, so single precision is exact
+        signs = 2.0 * (table.T @ bits) - table.sum(axis=0)[:, None]
+        return np.concatenate([near.of(records), signs.astype(np.int64)], axis=1)
 
 
 class WideCurator(Curator):
@@ -64,7 +82,7 @@ class WideCurator(Curator):
     def __init__(self, sites: WideSites, plan: Plan) -> None:
         self._sites, self._plan = sites, plan
         self._answers: dict[tuple[int, ...], Curator] = {}
-        self._scores: dict[bytes, list[IntArray]] = {}
+        self._scores: dict[tuple[bytes, int], IntArray] = {}
 
     @property
     def relation(self) -> Relation:
@@ -73,38 +91,33 @@ class WideCurator(Curator):
     def answer(self, query: BoundedSum, name: str) -> Release:
         wanted = query.columns if isinstance(query, OnColumns) else np.arange(1)
         inner = query.query if isinstance(query, OnColumns) else query
+        if isinstance(inner, SignScores):
+            return self._merged(self._sites.signs(wanted)).answer(inner, name)
         key = tuple(wanted.tolist())
         if key not in self._answers:
-            merged = MergedSites(
-                ArraySource(self._sites.columns(wanted), self._sites.y, self._sites.response),
-                self._sites.clients,
-                self._sites.budget,
-            )
-            self._answers[key] = merged.merge(self._plan)
+            self._answers[key] = self._merged(self._sites.columns(wanted))
         return self._answers[key].answer(inner, name)
 
-    def ballots(self, query: BoundedSum, name: str) -> list[IntArray]:
-        """Every site's own picks. What a feature scores at a site is the same in every round: it is added up once."""
+    def _merged(self, x: FloatArray) -> Curator:
+        source = ArraySource(x, self._sites.y, self._sites.response)
+        return MergedSites(source, self._sites.clients, self._sites.budget).merge(self._plan)
+
+    def ballots(self, query: BoundedSum, name: str, turn: int = 0, turns: int = 1) -> list[IntArray]:
+        """The picks of the sites whose turn it is."""
         event = self._plan.line(name).event
         assert isinstance(query, OnColumns) and isinstance(query.query, SignScores) and isinstance(event, Selection)
-        key, noise = query.query.table.tobytes(), SecureNoise()
-        if key not in self._scores:
-            self._scores[key] = self._all_scores(query.query)
-        return [mechanisms.top(each[:, query.columns], query, "replace", event, noise) for each in self._scores[key]]
-
-    def _all_scores(self, query: SignScores) -> list[IntArray]:
-        site, found = self._sites, []
-        values = np.rint(query.table * UNITS).astype(np.float32)
-        near = SignScores(np.zeros(site.near.shape[1]), query.bins, query.table)
-        for rows in np.split(np.arange(len(site.y)), site.clients):
-            part = slice(int(rows[0]), int(rows[-1]) + 1)
-            records = Records(site.near[part], site.y[part])
-            bits = np.unpackbits(site.far[part], axis=1).astype(np.float32)
-            table = values[query.bins.index(records)]
-            # whole numbers below 2**24, so single precision is exact
-            signs = 2.0 * (table.T @ bits) - table.sum(axis=0)[:, None]
-            found.append(np.concatenate([near.of(records), signs.astype(np.int64)], axis=1))
+        found, noise = [], SecureNoise()
+        for site in range(turn, self._sites.clients, turns):
+            scores = self._all_scores(query.query, site)[:, query.columns]
+            found.append(mechanisms.top(scores, query, "replace", event, noise))
         return found
+
+    def _all_scores(self, query: SignScores, site: int) -> IntArray:
+        """What each feature scores at a site, which is the same in every round: it is added up once."""
+        key = (query.table.tobytes(), site)
+        if key not in self._scores:
+            self._scores[key] = self._sites.scores(query, site)
+        return self._scores[key]
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
         raise RuntimeError("sites vote; see ballots.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato import limits
 from sfumato.planner.forecast import forecast, label_forecast
-from sfumato.planner.population import Population
+from sfumato.planner.outlook import Outlook
 from sfumato.privacy.plan import Plan
 from sfumato.typing import FloatArray, Relation
 
@@ -74,36 +74,41 @@ class Comparison:
 class Setting:
     """One place of a comparison; `epsilon` is that of the randomised labels the plans are compared with."""
 
+    outlook: Outlook
     plans: Mapping[str, Plan]
     n: float
-    n_features: int
     epsilon: float
     signal: float = 0.5
     relation: Relation = "replace"
 
     def losses(self) -> dict[str, float]:
-        """Of every plan, of randomised labels, and without privacy."""
-        population = Population.typical(self.n_features, 1, self.signal)
+        """Of every plan, of randomised labels (where there are labels), and without privacy."""
+        population, schedule = self.outlook.population(self.signal), self.outlook.schedule
         seen = {
-            name: forecast(plan, self.n, population, relation=self.relation, draws=8)
+            name: forecast(plan, self.n, population, relation=self.relation, schedule=schedule, draws=8)
             for name, plan in self.plans.items()
         }
         found = {name: one.loss for name, one in seen.items()}
-        found[LABELS] = label_forecast(self.n, self.n_features, self.epsilon, self.signal)
+        if self.outlook.law is None:
+            found[LABELS] = label_forecast(
+                self.n, self.outlook.n_features, self.epsilon, self.signal, self.outlook.n_directions
+            )
         found[PLAIN] = next(iter(seen.values())).plain
         return found
 
     def bounds(self) -> dict[str, float]:
         """What no method passes, where the constant is known."""
+        if self.outlook.law is not None:
+            return {}
         known = min(self.signal, 0.999)
         return {
-            name: limits.label_direction(self.n, self.n_features, budget, known).root
+            name: limits.label_direction(self.n, self.outlook.n_features, budget, known).root
             for name, budget in ((BOUND, np.inf), (LABEL_BOUND, self.epsilon))
         }
 
 
 def compare(along: Along, at: Sequence[float], settings: Sequence[Setting]) -> Comparison:
-    """Every plan of every setting, for one direction that explains the part `signal` of the response."""
+    """Every plan of every setting, for directions that explain the part `signal`."""
     losses, bounds = [one.losses() for one in settings], [one.bounds() for one in settings]
     return Comparison(
         along,

@@ -56,7 +56,7 @@ def _histogram(d: Draw, query: BoundedSum, name: str, values: FloatArray, edges:
 def descent_loss(d: Draw, schedule: Schedule) -> float:
     """Distance after the steps of the descent."""
     whitening = shape(d, 3.0)
-    ranks, place = seen_ranks(d)
+    ranks, place = seen_ranks(d, schedule.bins)
     to_z, k = whitening.matrix @ d.population.mixing, d.population.n_directions
     z = d.w @ to_z.T
     state = init(whitening, ranks, k, schedule)

@@ -14,8 +14,10 @@ from sfumato.errors import InputError
 from sfumato.iterate.descent import Schedule
 from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.local.slices import best_number_of_slices, kept_signal
+from sfumato.planner.crowd import Crowd
 from sfumato.planner.draws import Draw, draw
 from sfumato.planner.evolution import descent_loss, plain_loss
+from sfumato.planner.law import Law, useless
 from sfumato.planner.oneshot import one_shot_loss
 from sfumato.planner.population import Population
 from sfumato.privacy.plan import Plan
@@ -63,7 +65,7 @@ def method_of(plan: Plan) -> Method | None:
 def forecast(
     plan: Plan,
     n: float,
-    population: Population,
+    population: Population | Law,
     *,
     relation: Relation = "replace",
     schedule: Schedule | None = None,
@@ -83,20 +85,31 @@ def forecast(
     >>> bool(0.01 < seen.plain < seen.loss < 0.1)
     True
     """
-    solve = _solver(plan, schedule)
-    losses = np.empty((draws, 2))
-    with _one_thread():
-        for i, d in enumerate(_drawn(plan, n, population, relation, draws, seed)):
-            losses[i] = solve(d), plain_loss(d)
-    loss, plain = losses.mean(axis=0)
-    return Forecast(float(loss), float(plain), useless(population.n_features, population.n_directions))
+    if isinstance(population, Law):
+        law, random = population, population.useless
+        both = [(law.private(crowd), law.plain(crowd)) for crowd in _crowds(plan, n, law, relation, draws, seed)]
+    else:
+        solve, random = _solver(plan, schedule), useless(population.n_features, population.n_directions)
+        both = [(solve(d), plain_loss(d)) for d in _drawn(plan, n, population, relation, draws, seed)]
+    loss, plain = np.mean(both, axis=0)
+    return Forecast(float(loss), float(plain), random)
 
 
-def private_loss(plan: Plan, n: float, population: Population, relation: Relation, draws: int, seed: int = 0) -> float:
+def private_loss(
+    plan: Plan,
+    n: float,
+    population: Population | Law,
+    relation: Relation,
+    draws: int,
+    seed: int = 0,
+    schedule: Schedule | None = None,
+) -> float:
     """The loss of `forecast` alone, where what it is compared with is not wanted: quicker."""
-    solve = _solver(plan, None)
-    with _one_thread():
-        return float(np.mean([solve(d) for d in _drawn(plan, n, population, relation, draws, seed)]))
+    if isinstance(population, Law):
+        crowds = _crowds(plan, n, population, relation, draws, seed)
+        return float(np.mean([population.private(crowd) for crowd in crowds]))
+    solve = _solver(plan, schedule)
+    return float(np.mean([solve(d) for d in _drawn(plan, n, population, relation, draws, seed)]))
 
 
 def _solver(plan: Plan, schedule: Schedule | None) -> Callable[[Draw], float]:
@@ -108,7 +121,15 @@ def _solver(plan: Plan, schedule: Schedule | None) -> Callable[[Draw], float]:
 
 
 def _drawn(plan: Plan, n: float, population: Population, relation: Relation, draws: int, seed: int) -> Iterator[Draw]:
-    return (draw(population, plan, relation, float(n), rng) for rng in np.random.default_rng(seed).spawn(draws))
+    with _one_thread():
+        for rng in np.random.default_rng(seed).spawn(draws):
+            yield draw(population, plan, relation, float(n), rng)
+
+
+def _crowds(plan: Plan, n: float, law: Law, relation: Relation, draws: int, seed: int) -> Iterator[Crowd]:
+    with _one_thread():
+        for rng in np.random.default_rng(seed).spawn(draws):
+            yield law.crowd(plan, relation, n, rng)
 
 
 def _one_thread() -> AbstractContextManager[Any]:
@@ -120,15 +141,6 @@ def _one_thread() -> AbstractContextManager[Any]:
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # looks for libraries: 5 ms
-
-
-def useless(p: int, k: int) -> float:
-    """Root mean square distance of a random k-dimensional subspace: ``sqrt(2 k (1 - k / p))``.
-
-    >>> round(useless(10, 1), 3)
-    1.342
-    """
-    return math.sqrt(2.0 * k * (1.0 - k / p))
 
 
 def records_needed(target: float, loss_of: Callable[[float], float], start: float = 10_000.0) -> float:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtri
 
+from sfumato.iterate.quantiles import SLICES
 from sfumato.iterate.ranks import BINS, Ranks, find_ranks
 from sfumato.planner.draws import Draw
 from sfumato.records import Records, Response
@@ -32,16 +33,19 @@ class _Crowd:
         return Release(counts + d.n * d.noise(query, name), np.broadcast_to(d.n * d.std(query, name), query.shape))
 
 
-def seen_ranks(d: Draw) -> tuple[Ranks, IntArray]:
+def seen_ranks(d: Draw, n_bins: int = BINS) -> tuple[Ranks, IntArray]:
     """Bins with their released probabilities, by the code of the fit; and the bin of each point.
 
-    The classes of a categorical response need no search: then the bins are those of exact ranks.
+    The classes of a categorical response need no search, and quantiles are selected within a few records: then the
+    bins are those of exact ranks.
     """
-    if not any(line.name == "response magnitude" for line in d.plan.lines):
-        bins = Bins(np.arange(1, BINS) / BINS)
+    names = {line.name for line in d.plan.lines}
+    if "response magnitude" not in names:
+        count = SLICES if "quantile 1" in names else n_bins
+        bins = Bins(np.arange(1, count) / count)
         place = np.searchsorted(bins.edges, d.population.ranks, side="right")
-        return Ranks(bins, np.full(BINS, 1.0 / BINS), d.n), place
+        return Ranks(bins, np.full(count, 1.0 / count), d.n), place
     # Its own stream: how many bins there are must not shift what is drawn after them, or losses would jump along n.
     crowd = _Crowd(replace(d, rng=d.rng.spawn(1)[0]))
-    ranks = find_ranks(crowd, Response())  # type: ignore[arg-type]
+    ranks = find_ranks(crowd, Response(), n_bins)  # type: ignore[arg-type]
     return ranks, ranks.bins.index(crowd.records).astype(np.int64)

@@ -100,6 +100,18 @@ class Plan:
         """The line called `name`."""
         return next(line for line in self.lines if line.name == name)
 
+    def merged(self, sites: float) -> Self:
+        """The plan whose noise is that of a sum over `sites` doors, each of which adds all of its own.
+
+        Variances add, and a Gaussian release has noise of variance one over its rho: for forecasts and studies, never
+        for a ledger, since each site spends what the plan itself says.
+
+        >>> one = Plan((Line("a", "all", 1.0, "1"),)).calibrate(Budget.zcdp(0.5))
+        >>> round(one.lines[0].event.mu / one.merged(4).lines[0].event.mu, 12)
+        2.0
+        """
+        return replace(self, lines=tuple(replace(line, rho=line.rho / sites) for line in self.lines))
+
     @property
     def events(self) -> tuple[Event, ...]:
         """The cost of the whole plan."""

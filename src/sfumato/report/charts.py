@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 
 from sfumato.report import svg
 from sfumato.report.document import Heatmap, LedgerRow, Loading, Spectrum
-from sfumato.report.figures import figure, figures, percent
+from sfumato.report.figures import figure, figures, percent, plural
 
 
 def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
@@ -68,7 +68,7 @@ def spectrum_chart(spectrum: Spectrum) -> str:
     ]
     edge = f"; the noise edge is {figure(spectrum.edge)}" if math.isfinite(spectrum.edge) else ""
     desc = f"{len(columns)} values, {spectrum.chosen} chosen{edge}."
-    return svg.frame("spectrum", bottom + 46, f"{spectrum.name.capitalize()}s in order", desc, marks)
+    return svg.frame("spectrum", bottom + 46, f"{plural(spectrum.name).capitalize()} in order", desc, marks)
 
 
 def heatmap_chart(heatmap: Heatmap) -> str:

@@ -67,11 +67,11 @@ def plural(words: str) -> str:
 
     Examples
     --------
-    >>> plural("component"), plural("pair of directions"), plural("coefficients")
-    ('components', 'pairs of directions', 'coefficients')
+    >>> plural("singular value"), plural("pair of directions"), plural("coefficients")
+    ('singular values', 'pairs of directions', 'coefficients')
     """
-    first, space, rest = words.partition(" ")
-    return words if first.endswith("s") else f"{first}s{space}{rest}"
+    noun, of, rest = words.partition(" of ")
+    return words if noun.endswith("s") else f"{noun}s{of}{rest}"
 
 
 def _tidy(text: str, trim: bool = False) -> str:

@@ -51,6 +51,7 @@ def render(document: Document) -> str:
             column=document.unit.capitalize(),
             plural=plural(document.unit),
             heading=plural(document.unit).capitalize(),
+            spectrum_plural=plural(document.spectrum.name) if document.spectrum else "",
         )
     )
 

@@ -17,6 +17,8 @@ PER_WIDTH = (
     "Loadings are per half width of each feature's bounds, so that features in different units compare; the fitted "
     "attributes hold them in the units of the table."
 )
+SECOND = "→"
+"""Marks the features of a second table."""
 PER_UNIT = "Loadings are in the units of the table."
 
 
@@ -24,6 +26,12 @@ def feature_names(estimator: Any) -> tuple[str, ...]:
     """Names of the features, x0, x1, ... if the table had none."""
     names = getattr(estimator, "feature_names_in_", None)
     return tuple(map(str, names)) if names is not None else tuple(f"x{i}" for i in range(estimator.n_features_in_))
+
+
+def second_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the features of the second table of a canonical pair, y0, y1, ... if it had none."""
+    names = getattr(estimator, "y_feature_names_in_", None)
+    return tuple(map(str, names)) if names is not None else tuple(f"y{j}" for j in range(len(estimator.y_mean_)))
 
 
 def kept(estimator: Any) -> IntArray | None:
@@ -60,12 +68,12 @@ def _scaled(rows: FloatArray, errors: FloatArray | None, scale: FloatArray) -> t
 
 
 def _paired(estimator: Any) -> tuple[Loading, ...]:
-    """Both tables of a canonical pair in one chart, each of length one; the second table has no names of its own."""
+    """Both tables of a canonical pair in one chart, each of length one; features of the second are marked."""
     p, q = estimator.x_weights_.shape[1], estimator.y_weights_.shape[1]
     half = estimator.bounds_.grid(p + q).half_width
     x, _ = _scaled(estimator.x_weights_, None, half[:p])
     y, _ = _scaled(estimator.y_weights_, None, half[p:])
-    names = (*feature_names(estimator), *(f"y{j}" for j in range(q)))
+    names = (*feature_names(estimator), *(f"{SECOND} {name}" for name in second_names(estimator)))
     return _rows(names, np.hstack([x, y]), None, None)
 
 

@@ -10,8 +10,8 @@ from sfumato.errors import BudgetError
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.planner.forecast import Forecast, forecast, method_of
+from sfumato.planner.law import WIDEST
 from sfumato.planner.population import Population
-from sfumato.planner.recommend import WIDEST
 from sfumato.report.document import WhatIf
 
 BUDGETS = (0.25, 0.5, 1.0, 2.0, 4.0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 from sfumato.report.account import Account
-from sfumato.report.figures import plural
-from sfumato.report.loadings import kept
+from sfumato.report.figures import MISSING, plural
+from sfumato.report.loadings import SECOND, kept
 
 TITLES = {
     "PrivateSIR": "Private sliced inverse regression",
@@ -25,10 +26,10 @@ TITLES = {
 MEANINGS = {
     "PrivateSAVE": "eigenvalue {:.2g}",
     "PrivateDR": "eigenvalue {:.2g}",
-    "PrivatePCA": "{:.0%} of the variance",
-    "PrivateSparsePCA": "{:.0%} of the variance",
+    "PrivatePCA": "{:.1%} of the variance",
+    "PrivateSparsePCA": "{:.1%} of the variance",
     "PrivateCCA": "correlation {:.2f}",
-    "PrivateLDA": "{:.0%} of it lies between classes",
+    "PrivateLDA": "{:.1%} between classes",
 }
 UNITS = {"PrivatePCA": "component", "PrivateSparsePCA": "component", "PrivateCCA": "pair of directions"}
 
@@ -51,7 +52,7 @@ def subtitle(estimator: Any) -> str:
     if hasattr(estimator, "coef_"):
         return f"coefficients of {features}"
     if hasattr(estimator, "y_weights_"):
-        features = f"{p:,} and {estimator.y_weights_.shape[1]:,} features"
+        features = f"{p:,} features and {estimator.y_weights_.shape[1]:,} of a second table ({SECOND})"
     k = len(estimator.directions_)
     counted = unit(estimator) if k == 1 else plural(unit(estimator))
     return f"{k} {counted} {'of' if chosen is None else 'on'} {features}"
@@ -66,7 +67,7 @@ def facts(estimator: Any, account: Account) -> tuple[tuple[str, str], ...]:
         ("Records", "" if records is None else f"{records:,}"),
         ("Method", _method(estimator, account)),
         ("Bounds", _bounds(estimator)),
-        (plural(unit(estimator)).capitalize(), _meaning(estimator)),
+        (plural(unit(estimator)).capitalize(), ", ".join(meanings(estimator))),
     ]
     return tuple((name, value) for name, value in pairs if value)
 
@@ -91,7 +92,8 @@ def _bounds(estimator: Any) -> str:
     return "given" if given else "found privately, charged below" if hasattr(estimator, "bounds_") else ""
 
 
-def _meaning(estimator: Any) -> str:
+def meanings(estimator: Any) -> tuple[str, ...]:
+    """What is known of each direction, in the words of its method; of what was not released, a dash."""
     values = getattr(estimator, "explained_variance_ratio_", getattr(estimator, "eigenvalues_", ()))
-    words = MEANINGS.get(type(estimator).__name__, "explains {:.0%}")
-    return ", ".join(words.format(value) for value in values)
+    words = MEANINGS.get(type(estimator).__name__, "explains {:.1%}")
+    return tuple(words.format(value) if math.isfinite(value) else MISSING for value in values)

@@ -6,7 +6,7 @@ leaves. Integer sums over the sites equal the pooled sum bit for bit, so distanc
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -167,8 +167,8 @@ class Sites(Protocol):
     def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
         """The releases of the sites that answered, checked."""
 
-    def pick(self, query: BoundedSum, name: str) -> Mapping[str, IntArray]:
-        """What each site picked privately, best first."""
+    def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
+        """What each of the sites that are asked picked privately, best first."""
 
 
 class FederatedCurator(Curator):
@@ -204,7 +204,7 @@ class FederatedCurator(Curator):
     def answer(self, query: BoundedSum, name: str) -> Release:
         """The sum of the sites' releases for the plan's line `name`."""
         releases = self._sites.ask(query, name)
-        self._enough(releases, name)
+        self._enough(len(releases), name)
         sizes = {site: self._sites.sizes[site] for site in sorted(releases)}
         noise = worth(query, next(iter(releases.values()))) if self._weigh else 0.0
         weights = weights_of(list(sizes.values()), noise)
@@ -212,22 +212,24 @@ class FederatedCurator(Curator):
         kept = sum(weight * (size or 1) for size, weight in zip(sizes.values(), weights, strict=True))
         return scaled(total, sum(size or 1 for size in self._sites.sizes.values()) / kept)
 
-    def ballots(self, query: BoundedSum, name: str) -> list[IntArray]:
-        """What every site picked from its own sums, best first.
+    def ballots(self, query: BoundedSum, name: str, turn: int = 0, turns: int = 1) -> list[IntArray]:
+        """What every site whose turn it is picked from its own sums, best first.
 
-        A site's picks are private for its own records (Gumbel noise on its scores): counting them costs nothing.
+        A site's picks are private for its own records (Gumbel noise on its scores): counting them costs nothing. In
+        `turns` turns every site is asked once, so the line is charged once at each.
         """
-        picks = self._sites.pick(query, name)
-        self._enough(picks, name)
-        return list(picks.values())
+        asked = sorted(self._sites.sizes)[turn::turns]
+        picks = self._sites.pick(query, name, asked)
+        self._enough(len(self._sites.sizes) - len(asked) + len(picks), name)
+        return [picks[site] for site in asked if site in picks]
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
         """Not a sum: sites pick apart from each other, and their ballots are counted."""
         raise RuntimeError(f"line {name!r} is a selection, which sites cannot add up; count their ballots instead.")
 
-    def _enough(self, answers: Mapping[str, object], name: str) -> None:
-        if len(answers) < max(self._minimum, 1):
+    def _enough(self, answers: int, name: str) -> None:
+        if answers < max(self._minimum, 1):
             raise SitesLostError(
-                f"only {len(answers)} of {len(self._sites.sizes)} sites answered {name!r}, {self._minimum} are "
+                f"only {answers} of {len(self._sites.sizes)} sites answered {name!r}, {self._minimum} are "
                 "needed; see which sites were left out and why, and run again when they are back."
             )

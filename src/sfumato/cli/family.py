@@ -1,0 +1,79 @@
+"""The family: which estimator goes by which name, and which options each takes."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from sfumato.errors import InputError
+
+
+@dataclass(frozen=True)
+class Member:
+    """One estimator of the command line. The options that all take (budget, bounds, directions) are not listed."""
+
+    name: str
+    home: str
+    takes: tuple[str, ...]
+
+    @property
+    def make(self) -> Any:
+        """The class."""
+        module, _, name = self.home.partition(".")
+        return getattr(import_module(f"sfumato.estimators.{module}"), name)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Ways to find the directions."""
+        return tuple(getattr(import_module(self.make.__module__), "METHODS", ()))
+
+
+EXPLAINING = ("response", "classes")
+MEMBERS = (
+    Member("sir", "sir.PrivateSIR", (*EXPLAINING, "method", "picture")),
+    Member("sparse-sir", "sparse.PrivateSparseSIR", (*EXPLAINING, "method", "picture", "max_features")),
+    Member("save", "second_order.PrivateSAVE", (*EXPLAINING, "slices")),
+    Member("dr", "second_order.PrivateDR", (*EXPLAINING, "slices")),
+    Member("pca", "pca.PrivatePCA", ("method",)),
+    Member("sparse-pca", "sparse_pca.PrivateSparsePCA", ("method", "max_features")),
+    Member("lda", "lda.PrivateLDA", (*EXPLAINING, "method")),
+    Member("cca", "cca.PrivateCCA", ("second", "q", "method")),
+)
+FAMILY = {member.name: member for member in MEMBERS}
+NEEDS = {
+    "response": "the column to explain",
+    "second": "the columns of the second set, as a,b,c or 'lab_*'",
+    "q": "the number of columns of the second set",
+}
+INSTEAD = {
+    ("pca", "response"): "it explains no column: leave it out, and choose columns with --features",
+    ("sparse-pca", "response"): "it explains no column: leave it out, and choose columns with --features",
+    ("cca", "response"): "it compares two sets of columns: name the second with --second",
+}
+
+
+def member(name: str) -> Member:
+    """The estimator of this name.
+
+    >>> member("pac")
+    Traceback (most recent call last):
+    sfumato.errors.InputError: estimator: there is no 'pac'; did you mean 'pca'?
+    """
+    if name not in FAMILY:
+        close = difflib.get_close_matches(name.lower().removeprefix("private"), FAMILY, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose among {', '.join(FAMILY)}."
+        raise InputError(f"estimator: there is no {name!r}; {hint}")
+    return FAMILY[name]
+
+
+def check_options(chosen: Member, options: Mapping[str, Any], needed: tuple[str, ...] = ()) -> None:
+    """Refuse what the estimator does not take, and the lack of what it needs; None is what was not given."""
+    for option, value in options.items():
+        flag = f"--{option.replace('_', '-')}"
+        if value is not None and option not in chosen.takes:
+            others = ", ".join(other.name for other in MEMBERS if option in other.takes)
+            instead = INSTEAD.get((chosen.name, option), f"leave it out (it is for {others})")
+            raise InputError(f"{flag[2:]}: {chosen.name} takes no {flag}; {instead}.")
+        if value is None and option in needed and option in chosen.takes:
+            raise InputError(f"{flag[2:]}: {chosen.name} needs {flag}, {NEEDS[option]}.")

@@ -1,0 +1,62 @@
+"""The ledger in a model file: every entry with its event, read back as it was written."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, get_args
+
+from sfumato.model.fields import checked, known_number, relation
+from sfumato.model.strict import Node
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.events import Event
+from sfumato.privacy.ledger import Entry, Ledger
+from sfumato.report.account import restored
+
+EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+READERS: dict[Any, Callable[[Node], Any]] = {float: Node.number, int: Node.whole, bool: Node.truth, str: Node.text}
+
+
+def written(ledger: Ledger) -> dict[str, Any]:
+    """What a file says of a ledger, as values still to be made plain."""
+    return {
+        "budget": ledger.budget,
+        "relation": ledger.relation,
+        "rehearsal": ledger.rehearsal,
+        "guarantee": ledger.guarantee,
+        "entries": [_members(entry) | {"event": _event_members(entry.event)} for entry in ledger.entries],
+    }
+
+
+def read(node: Node) -> Ledger:
+    """The ledger that was written."""
+    fields = node.fields("budget", "relation", "rehearsal", "guarantee", "entries")
+    budget = fields["budget"].fields("epsilon", "delta", "rho")
+    spent = checked(fields["budget"], lambda: Budget(**{name: member.value for name, member in budget.items()}))
+    fields["guarantee"].text()  # for the reader; ours is made from the entries
+    entries = [_entry(entry) for entry in fields["entries"].elements()]
+    return restored(spent, relation(fields["relation"], {}), fields["rehearsal"].truth(), entries)
+
+
+def _members(entry: Entry) -> dict[str, Any]:
+    return {field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)}
+
+
+def _event_members(event: Event) -> dict[str, Any]:
+    members = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
+    return {"mechanism": type(event).__name__} | members
+
+
+def _entry(node: Node) -> Entry:
+    fields = node.fields(*(field.name for field in dataclasses.fields(Entry)))
+    values: dict[str, Any] = {name: fields[name].text() for name in ("purpose", "query", "at")}
+    values |= {name: known_number(fields[name], {}) for name in ("sensitivity", "noise_std")}
+    share, neighbours = fields["share"].number(), relation(fields["relation"], {})
+    return Entry(**values, share=share, event=_event(fields["event"]), relation=neighbours)
+
+
+def _event(node: Node) -> Event:
+    members = dict(node.items())
+    kind = EVENTS[members.get("mechanism", Node(None, f"{node.place}.mechanism")).one_of(EVENTS)]
+    types = {field.name: field.type for field in dataclasses.fields(kind)}
+    fields = node.fields("mechanism", *types)
+    values = {name: READERS[wanted](fields[name]) for name, wanted in types.items()}
+    return checked(node, lambda: kind(**values))

@@ -1,0 +1,194 @@
+"""The table of estimators: which parameters and which released values a model file of each holds, and their shapes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.estimators import cca, lda, pca, sir, sparse, sparse_pca
+from sfumato.estimators.base import PrivateReducer
+from sfumato.estimators.parameters import CALIBRATIONS, directions_of, share_of
+from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
+from sfumato.iterate.picture import Picture
+from sfumato.iterate.screening import Screen
+from sfumato.model.fields import (
+    HUGE,
+    Reader,
+    Sizes,
+    array,
+    bounds,
+    given,
+    known_number,
+    labels,
+    length_of,
+    number,
+    optional,
+    places,
+    record,
+    relation,
+    series,
+    truth,
+    whole,
+    word,
+)
+from sfumato.model.strict import Node
+from sfumato.records import HASH_BUCKETS
+from sfumato.solve.canonical import orthonormal_rows
+from sfumato.solve.dimension import Choice
+from sfumato.solve.discriminant import Rule
+from sfumato.typing import FloatArray
+
+HIDDEN = {"rule": "_rule", "used": "_used"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One estimator: its class, the readers of its parameters and releases, and what follows from the releases.
+
+    A release called "mean" is kept as ``mean_``; one of `HIDDEN` under the name given there.
+    """
+
+    make: type[PrivateReducer]
+    parameters: Mapping[str, Reader]
+    released: Mapping[str, Reader]
+    finish: Callable[[Any, Node], None] = lambda estimator, node: None
+
+    def attribute(self, name: str) -> str:
+        """Where the estimator keeps a release."""
+        return HIDDEN.get(name, f"{name}_")
+
+
+def _orthonormal(rows: FloatArray) -> bool:
+    return np.allclose(rows @ rows.T, np.eye(len(rows)), rtol=0.0, atol=1e-6)
+
+
+def _weights(rows: FloatArray) -> bool:
+    return len(rows) <= rows.shape[1] and bool((np.linalg.norm(rows, axis=1) < 1.0 + 1e-6).all())
+
+
+def _framed(picture: Picture) -> bool:
+    edges = (picture.direction_edges, picture.response_edges)
+    increasing = all(len(edge) >= 2 and (np.diff(edge) > 0).all() for edge in edges)
+    return increasing and picture.counts.shape == tuple(len(edge) - 1 for edge in edges)
+
+
+def _supported(estimator: Any, node: Node) -> None:
+    """Weight outside of the features kept would not be in the report. The papers' steps may leave some by rounding."""
+    if estimator.method in ("auto", "screen") and np.delete(estimator.directions_, estimator.support_, axis=1).any():
+        node.refuse("zero in directions outside of support")
+
+
+def _discriminant(estimator: Any, node: Node) -> None:
+    rule, used, classes = estimator._rule, estimator._used, estimator.classes
+    if (rule is None) != (used is None) or (rule is None and estimator.calibration == "tight"):
+        node.refuse("complete: rule and used go together")
+    if used is not None and used.max() >= (HASH_BUCKETS if classes is None else len(classes)):
+        node.refuse("about the declared classes: used names others")
+    estimator.centres_ = np.empty((0, 1)) if rule is None else rule.centres
+    estimator.priors_ = np.empty(0) if rule is None else np.exp(rule.priors)
+
+
+def _pair(estimator: Any, node: Node) -> None:
+    estimator.directions_ = orthonormal_rows(estimator.x_weights_)
+    estimator.y_directions_ = orthonormal_rows(estimator.y_weights_)
+    estimator.eigenvalues_ = estimator.correlations_
+
+
+PARAMETERS: dict[str, Reader] = {
+    "epsilon": number,
+    "delta": number,
+    "rho": optional(number),
+    "relation": relation,
+    "n_directions": given(lambda value, sizes: directions_of(value, sizes["most"])),
+    "bounds": optional(bounds("p")),
+    "random_state": optional(whole()),
+}
+CLASSES: dict[str, Reader] = {"classes": optional(labels)}
+PICTURED: dict[str, Reader] = {"picture": given(lambda value, sizes: share_of(value, sir.PICTURE_SHARE))}
+
+
+def _max_features(node: Node, sizes: Sizes) -> int | str:
+    return node.one_of(("auto", "validate")) if isinstance(node.value, str) else node.whole(1)
+
+
+def _by(methods: tuple[str, ...], calibrations: tuple[str, ...] = CALIBRATIONS) -> dict[str, Reader]:
+    return {"method": word(methods)} | ({"calibration": word(calibrations)} if calibrations else {})
+
+
+CHOICE = record(
+    Choice,
+    n_directions=length_of("k"),
+    singular_values=series(least="k"),
+    edge=known_number,
+    given=truth,
+)
+PICTURE = record(
+    Picture,
+    "framed by increasing edges, one more than counts on each side",
+    _framed,
+    counts=array("columns", "groups"),
+    noise_std=known_number,
+    direction_edges=array("column edges"),
+    response_edges=array("group edges"),
+    is_ordered=truth,
+)
+SCREEN = record(
+    Screen,
+    kept=places("s", "p", ordered=True),
+    picked=places("picked", "p"),
+    scores=array("picked"),
+    threshold=known_number,
+)
+LOGARITHMS = 700.0
+"""Of which the exponential is finite."""
+RULE = record(Rule, centres=array("h", "k"), root=array("k", "k", most=HUGE), priors=array("h", most=LOGARITHMS))
+
+DIRECTIONS: dict[str, Reader] = {
+    "directions": array("k", "p", must="orthonormal rows", holds=_orthonormal),
+    "standard_errors": array("k", "p", gaps=True, most=HUGE),
+    "eigenvalues": series(most="k"),
+}
+PLACE: dict[str, Reader] = {"mean": array("p", most=HUGE), "bounds": bounds("p")}
+EXPLAINING = DIRECTIONS | PLACE | {"choice": CHOICE}
+INVERSE = EXPLAINING | {
+    "scale": array("p", most=HUGE, must="positive", holds=lambda values: bool((values > 0).all())),
+    "picture": optional(PICTURE),
+}
+COMPONENTS = DIRECTIONS | PLACE | {"explained_variance_ratio": series(most="k")}
+SUPPORT: dict[str, Reader] = {"support": places("s", "p", ordered=True)}
+PAIRS: dict[str, Reader] = {
+    "x_weights": array("k", "p", must="at most p rows of length one", holds=_weights),
+    "y_weights": array("k", "q", must="at most q rows of length one", holds=_weights),
+    "correlations": series(most="k"),
+    "mean": array("p", most=HUGE),
+    "y_mean": array("q", most=HUGE),
+    "bounds": bounds("p + q"),
+    "choice": CHOICE,
+}
+
+MODELS = (
+    Kind(sir.PrivateSIR, PARAMETERS | _by(sir.METHODS) | CLASSES | PICTURED, INVERSE),
+    Kind(
+        sparse.PrivateSparseSIR,
+        PARAMETERS | _by(sparse.METHODS) | {"max_features": _max_features} | CLASSES | PICTURED,
+        INVERSE | SUPPORT | {"screen": optional(SCREEN)},
+        _supported,
+    ),
+    *(Kind(kind, PARAMETERS | {"n_slices": whole(2, 48)} | CLASSES, EXPLAINING) for kind in (PrivateSAVE, PrivateDR)),
+    Kind(pca.PrivatePCA, PARAMETERS | _by(pca.METHODS), COMPONENTS),
+    Kind(
+        sparse_pca.PrivateSparsePCA,
+        PARAMETERS | _by(sparse_pca.METHODS, ()) | {"max_features": whole(1)},
+        COMPONENTS | SUPPORT,
+        _supported,
+    ),
+    Kind(
+        lda.PrivateLDA,
+        PARAMETERS | _by(lda.METHODS) | CLASSES,
+        EXPLAINING | {"rule": optional(RULE), "used": optional(places("h", "codes"))},
+        _discriminant,
+    ),
+    Kind(cca.PrivateCCA, PARAMETERS | {"y_bounds": optional(bounds("q"))} | _by(cca.METHODS), PAIRS, _pair),
+)
+KINDS = {kind.make.__name__: kind for kind in MODELS}
