@@ -84,7 +84,7 @@ def poison(folder):
 
     module.handle = handle
 
-if "FAULTS" in os.environ and "site" in sys.argv:
+if "FAULTS" in os.environ and ("site" in sys.argv or "clientapp" in sys.argv[0]):
     poison(pathlib.Path(os.environ["FAULTS"]))
 """
 
@@ -105,15 +105,22 @@ class Deployment:
         for name, (x, y) in parts.items():
             columns = {f"x{j}": x[:, j] for j in range(x.shape[1])}
             pq.write_table(pa.table(columns | {"y": y}), folder / f"{name}.parquet")
+        self.begin()
+
+    def begin(self):
+        for name in self.parts:
             self.site(name)
 
     def start(self, name, *command):
-        """Run a command in a session of its own, as a terminal does; what it says is in NAME.out."""
+        """Run `sfumato federated` in a session of its own, as a terminal does; what it says is in NAME.out."""
+        self.run(name, FLOWER / "sfumato", "federated", *command)
+
+    def run(self, name, *command, **more):
         with (self.folder / f"{name}.out").open("wb") as out:
             self.started[name] = subprocess.Popen(
-                [FLOWER / "sfumato", "federated", *map(str, command)],
+                list(map(str, command)),
                 cwd=self.folder,
-                env=self.environment,
+                env=self.environment | more,
                 stdout=out,
                 stderr=out,
                 start_new_session=True,

@@ -147,7 +147,9 @@ def test_a_server_that_is_stopped_leaves_no_process_behind(tmp_path):
 
 
 def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
-    command = commands.superlink("127.0.0.1", 8000, *(tmp_path / name for name in ("secret", "ca", "crt", "key")))
+    command = commands.superlink(
+        "127.0.0.1", 8000, *(tmp_path / name for name in ("secret", "nodes", "ca", "crt", "key"))
+    )
     assert "--enable-supernode-auth" in command and "--ssl-certfile" in command and "--insecure" not in command
     assert command[command.index("--isolation") + 1] == "process"
 

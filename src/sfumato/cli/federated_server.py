@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, names
+from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, Relation, names
 from sfumato.cli.terminal import note, stdout
 from sfumato.cli.wishes import Wishes
 from sfumato.errors import InputError
@@ -24,6 +24,7 @@ def server(
     ca: Annotated[Path, typer.Option(help="Certificate of the authority that signed it.")],
     epsilon: Epsilon = None,
     delta: Delta = None,
+    relation: Relation = None,
     directions: Directions = "auto",
     method: Method = "auto",
     sparse: Annotated[bool, typer.Option("--sparse", help="Few of many features matter; sites vote which.")] = False,
@@ -36,7 +37,7 @@ def server(
     minimum: Annotated[
         int | None, typer.Option(help="Go on as long as so many sites answer; all if not given.")
     ] = None,
-    least: Annotated[int, typer.Option(min=1, help="Sites with fewer records do not take part.")] = 1,
+    least: Annotated[int | None, typer.Option(min=1, help="Sites with fewer records do not take part.")] = None,
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Leave sites that disagree with the others out of later sums.")
     ] = False,
@@ -61,7 +62,8 @@ def server(
     needed = len(site) if minimum is None else minimum
     if not 1 <= needed <= len(site):
         raise InputError(f"minimum must be from 1 to the {len(site)} sites, got {minimum}.")
-    fit = Wishes("sir", epsilon, delta, directions=directions, method=method, classes=names(classes), picture=False)
+    chosen = names(classes)
+    fit = Wishes("sir", epsilon, delta, None, relation or "replace", None, directions, method, chosen, picture=False)
     estimator = _estimator(fit, bounds_of(lower, upper), sparse, own_units)
 
     from sfumato.federated.flower.coordination import Address, Limits, coordinate
@@ -88,7 +90,8 @@ def _estimator(fit: Wishes, bounds: "Bounds | None", sparse: bool, own_units: bo
 
     from sfumato.estimators.sparse import PrivateSparseSIR
 
-    return PrivateSparseSIR(plain.epsilon, plain.delta, plain.n_directions, bounds, classes=plain.classes)
+    shared = {name: getattr(plain, name) for name in ("epsilon", "delta", "relation", "n_directions", "classes")}
+    return PrivateSparseSIR(**shared, bounds=bounds)
 
 
 def bounds_of(lower: str, upper: str) -> "Bounds | None":

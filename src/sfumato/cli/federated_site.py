@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.failures import as_usage
-from sfumato.cli.options import Classes, categories, names
+from sfumato.cli.options import Classes, Relation, categories, names
 from sfumato.cli.terminal import note
 from sfumato.errors import InputError
 
@@ -31,6 +31,7 @@ def site(
     ] = None,
     cap: Annotated[float | None, typer.Option(help="Epsilon that all runs together may ever spend here.")] = None,
     cap_delta: Annotated[float, typer.Option(help="Its delta.")] = 1e-6,
+    relation: Relation = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger file; NAME.jsonl if not given.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where answers are kept; NAME-answers if not given.")] = None,
     classes: Classes = None,
@@ -40,6 +41,7 @@ def site(
 
     Stopped in the middle of a run? The same command goes on with it, at no further cost.
     """
+    from sfumato.estimators.parameters import relation_of
     from sfumato.federated.flower.commands import demand_files, demand_flower
     from sfumato.federated.site import Site, handle
     from sfumato.files import open_source
@@ -61,7 +63,7 @@ def site(
 
     node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
     with as_usage():
-        FileLedger(account, budget, rehearsal=rehearse is not None)
+        FileLedger(account, budget, None if relation is None else relation_of(relation), rehearsal=rehearse is not None)
     mine.facts()  # what the coordinator would be refused for is better told now
     note(f"{name} answers {coordinator} within the cap of {account}; Ctrl-C stops it.")
     node.serve()

@@ -1,6 +1,7 @@
 """Site: the only code that sees records in a federation. It trusts nobody."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -139,13 +140,18 @@ class Site:
 
 
 def handle(site: Site, request: str) -> tuple[str, bytes]:
-    """One message to a site and its reply: JSON, and the numbers as little-endian float64. Never raises.
+    """One message to a site and its reply: JSON, and the numbers as little-endian float64. Never raises."""
+    return guarded(lambda: _reply(site, _read(request)))
+
+
+def guarded(reply: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
+    """A reply, or the refusal to make it.
 
     A refusal is a sentence about the request. Anything unexpected is named by its type alone: an error text might
     quote a record.
     """
     try:
-        return _reply(site, _read(request))
+        return reply()
     except (RefusedError, SfumatoError) as error:
         return canonical({"refused": str(error)}), b""
     except Exception as error:

@@ -23,9 +23,9 @@ def environment(home: Path) -> Mapping[str, str]:
     return {**os.environ, **ENVIRONMENT, "FLWR_HOME": str(home.absolute())}
 
 
-def superlink(host: str, port: int, secret: Path, ca: Path, certificate: Path, key: Path) -> list[str]:
-    """Flower's server: TLS, registered nodes only; it starts no app, and keeps nothing on disk."""
-    listen = ["--host", host, "--port", str(port)]
+def superlink(host: str, port: int, secret: Path, nodes: Path, ca: Path, certificate: Path, key: Path) -> list[str]:
+    """Flower's server: TLS, registered nodes only; it starts no app. Who is registered stays in the file `nodes`."""
+    listen = ["--host", host, "--port", str(port), "--database", str(nodes)]
     files = ["--ssl-ca-certfile", str(ca), "--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)]
     only = ["--enable-supernode-auth", "--isolation", "process", "--superexec-auth-secret-file", str(secret)]
     return [sys.executable, "-c", _CODE, str(os.getpid()), *listen, *only, *files]

@@ -1,5 +1,6 @@
 """One command for a coordinator: server, admission, fit, outcome. Start it again and it goes on."""
 
+import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +48,7 @@ class Limits:
     wait: float
     timeout: float
     minimum: int
-    least: int = 1
+    least: int | None = None
     leave_out: bool = False
     own_units: bool = False
 
@@ -70,7 +71,7 @@ def coordinate(
     demand_pair(address.certificate, address.key)
     refuse_if_taken(address.host, address.port)
     journal = Journal.resume(folder / "run.json", _settings(estimator, limits))
-    with _server(address, folder) as secret, open_grid(address.reached_at, ca, secret, keys) as (grid, nodes):
+    with _server(address, folder, keys) as secret, open_grid(address.reached_at, ca, secret, keys) as (grid, nodes):
         say(f"waiting for {len(sites)} site(s) on {address.host}:{address.port}; Ctrl-C keeps the run.")
         transport = FlowerTransport(grid, frozenset(nodes), limits.wait, limits.timeout)
         met = set(transport.nodes.values())
@@ -98,12 +99,12 @@ def coordinate(
 
 
 @contextmanager
-def _server(address: Address, folder: Path) -> Iterator[bytes]:
+def _server(address: Address, folder: Path, keys: Sequence[bytes]) -> Iterator[bytes]:
     """Flower's server; yields the secret that only it and this process know."""
     folder.mkdir(parents=True, exist_ok=True)
     secret, file, log = secrets.token_bytes(32), folder / "secret", folder / "server.log"
     files = (address.ca.absolute(), address.certificate.absolute(), address.key.absolute())
-    command = commands.superlink(address.host, address.port, file.absolute(), *files)
+    command = commands.superlink(address.host, address.port, file.absolute(), _nodes(folder, keys), *files)
     try:
         file.unlink(missing_ok=True)
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
@@ -114,6 +115,11 @@ def _server(address: Address, folder: Path) -> Iterator[bytes]:
             yield secret
     finally:
         file.unlink(missing_ok=True)
+
+
+def _nodes(folder: Path, keys: Sequence[bytes]) -> Path:
+    """Where the server remembers these sites and no others: a SuperNode of Flower's ends if it is forgotten."""
+    return folder.absolute() / f"nodes-{hashlib.sha256(b''.join(sorted(keys))).hexdigest()[:12]}.db"
 
 
 def _settings(estimator: PrivateSIR, limits: Limits) -> Mapping[str, Any]:

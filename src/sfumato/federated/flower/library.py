@@ -15,8 +15,10 @@ _PLACES = {
     "cryptography.hazmat.primitives.serialization": ("load_ssh_private_key", "load_ssh_public_key"),
     "flwr.app": ("ConfigRecord", "Message", "MessageType", "RecordDict"),
     "flwr.app.message": ("remove_content_from_message",),
+    "flwr.cli.build": ("build_fab_from_files",),
+    "flwr.clientapp": ("ClientApp",),
     "flwr.common.serde": ("fab_to_proto", "message_to_proto", "run_from_proto"),
-    "flwr.proto.control_pb2": ("RegisterNodeRequest", "StartRunRequest"),
+    "flwr.proto.control_pb2": ("ListNodesRequest", "RegisterNodeRequest", "StartRunRequest"),
     "flwr.proto.fleet_pb2": (
         "ActivateNodeRequest",
         "DeactivateNodeRequest",

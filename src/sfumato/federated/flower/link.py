@@ -5,27 +5,16 @@ started it, which alone knows the secret that a run's messages are sent with.
 """
 
 import hashlib
-import io
 import time
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
+from sfumato.federated.flower.app import build_app
 from sfumato.federated.flower.heartbeat import beating
 
-_PROJECT = """[project]
-name = "sfumato-federation"
-version = "1.0.0"
-[tool.flwr.app]
-publisher = "sfumato"
-[tool.flwr.app.components]
-serverapp = "nothing.to:run"
-clientapp = "nothing.to:run"
-"""
-"""Flower wants an app for a run; this one has no code."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 _SERVER_APP = "flwr-serverapp"
 UPLOAD = 5.0
@@ -87,10 +76,12 @@ def arrived(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
 def _start_run(address: str, ca: bytes, keys: Sequence[bytes]) -> tuple[int, list[int]]:
     version = library.RuntimeVersionHttpInterceptor(component_name="flwr CLI")
     with library.ControlHttpClient.from_server_address(address, False, ca, interceptors=[version]) as control:
-        nodes = [control.RegisterNode(library.RegisterNodeRequest(public_key=key)).node_id for key in keys]
-        app = _app()
+        known = {node.public_key: node.node_id for node in control.ListNodes(library.ListNodesRequest()).nodes_info}
+        for key in (key for key in keys if key not in known):
+            known[key] = control.RegisterNode(library.RegisterNodeRequest(public_key=key)).node_id
+        app = build_app()
         fab = library.fab_to_proto(library.Fab(hashlib.sha256(app).hexdigest(), app, {}))
-        return int(control.StartRun(library.StartRunRequest(fab=fab)).run_id), nodes
+        return int(control.StartRun(library.StartRunRequest(fab=fab)).run_id), [known[key] for key in keys]
 
 
 def _token(address: str, ca: bytes, secret: bytes, run: int) -> str:
@@ -104,10 +95,3 @@ def _token(address: str, ca: bytes, secret: bytes, run: int) -> str:
             if found.HasField("task") and found.task.run_id == run:
                 return str(found.token)
     raise InputError(f"the server on {address} did not start the run; see its log.")
-
-
-def _app() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("pyproject.toml", _PROJECT)
-    return file.getvalue()

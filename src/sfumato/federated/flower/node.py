@@ -16,6 +16,7 @@ from sfumato.federated.flower import library
 from sfumato.federated.flower.heartbeat import INTERVAL, beating
 from sfumato.federated.flower.keys import authority, private_key
 from sfumato.federated.flower.link import UPLOAD
+from sfumato.federated.flower.messages import reply_to, request_of
 from sfumato.federated.flower.signals import unhurried
 
 SOON, LATE, AGAIN = 0.2, 2.0, 1.0
@@ -123,12 +124,10 @@ class Node:
         )
         message.metadata.__dict__["_message_id"] = tree.object_id  # as Flower does: the id is not sent along
         with unhurried():
-            self._reply(message, *self._answer(request_of(message)))
+            self._send(reply_to(message, *self._answer(request_of(message))), run)
         return True
 
-    def _reply(self, message: Any, head: str, values: bytes) -> None:
-        content = library.RecordDict({"reply": library.ConfigRecord({"json": head, "values": values})})
-        reply = library.Message(content, reply_to=message)
+    def _send(self, reply: Any, run: int) -> None:
         reply.metadata.__dict__["_message_id"] = reply.object_id
         with library.no_object_id_recompute():
             request = library.PushMessagesRequest(
@@ -137,9 +136,7 @@ class Node:
                 message_object_trees=[library.get_object_tree(reply)],
             )
             told = self._client.PushMessages(request)
-            push = library.make_push_object_fn_protobuf(
-                self._client.PushObject, self._node, message.metadata.run_id, told.session_id
-            )
+            push = library.make_push_object_fn_protobuf(self._client.PushObject, self._node, run, told.session_id)
             wanted = set(told.objects_to_push)
             library.push_objects(library.get_all_nested_objects(reply), push, object_ids_to_push=wanted)
 
@@ -147,9 +144,3 @@ class Node:
         if what != self._said:
             self._say(f"{what} {self._where}.")
         self._said = what
-
-
-def request_of(message: Any) -> str:
-    """The request a message carries; an empty one, which is refused, if there is none."""
-    record = message.content.get("request") if message.has_content() else None
-    return str(record.get("json", "")) if isinstance(record, library.ConfigRecord) else ""

@@ -5,8 +5,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.federated.flower import library
 from sfumato.federated.flower.link import arrived
+from sfumato.federated.flower.messages import reply_of, request_to
 from sfumato.federated.wire import canonical
 from sfumato.settings.federated import SitesLostError
 
@@ -14,7 +14,7 @@ FACTS = canonical({"ask": "facts"})
 PAUSE = 0.1
 """Seconds between two looks at who is there and what has come; Flower's own loop waits 3."""
 ATTEMPT = 30.0
-"""Seconds after which a question is sent again; a site that has its answer repeats it."""
+"""Seconds after which a question is sent again, then twice as many; a site that has its answer repeats it."""
 
 
 class FlowerTransport:
@@ -53,42 +53,30 @@ class FlowerTransport:
     def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:
         """Ask until all have answered or the time is over; who comes back in time is asked again, which is free."""
         replies: dict[int, tuple[str, bytes]] = {}
-        end = time.monotonic() + self._timeout
+        end, seconds = time.monotonic() + self._timeout, ATTEMPT
         while (left := requests.keys() - replies.keys()) and time.monotonic() < end:
             there = left & set(self._grid.get_node_ids())
-            replies |= self._attempt({node: requests[node] for node in sorted(there)}, end) if there else {}
+            if there:
+                patience = max(min(end - time.monotonic(), seconds), 1.0)
+                replies |= self._attempt({node: requests[node] for node in sorted(there)}, patience)
+                seconds *= 2.0  # who is only slow gets the time it needs
             time.sleep(PAUSE if left - replies.keys() else 0.0)
         return replies
 
-    def _attempt(self, requests: Mapping[int, str], end: float) -> dict[int, tuple[str, bytes]]:
+    def _attempt(self, requests: Mapping[int, str], seconds: float) -> dict[int, tuple[str, bytes]]:
         """Send, and take replies as they come, for a while; one reply to each message counts."""
-        seconds = max(min(end - time.monotonic(), ATTEMPT), 1.0)
-        ids = self._grid.push_messages([_message(node, text, seconds) for node, text in requests.items()])
+        ids = self._grid.push_messages([request_to(node, text, seconds) for node, text in requests.items()])
         asked, replies = dict(zip(ids, requests, strict=True)), {}
         asked.pop(None, None)
         end = time.monotonic() + seconds
         while asked and time.monotonic() < end:
             for answered, message in arrived(self._grid, list(asked)):
-                node, record = asked.pop(answered, None), _record(message)
+                node, record = asked.pop(answered, None), reply_of(message)
                 if node is not None and record is not None:
                     replies[node] = record
             if asked:
                 time.sleep(PAUSE)
         return replies
-
-
-def _record(message: Any) -> tuple[str, bytes] | None:
-    """Text and numbers of a reply; None for what Flower makes up when a node is gone."""
-    record = message.content.get("reply") if message is not None and message.has_content() else None
-    if not isinstance(record, library.ConfigRecord):
-        return None
-    values = record.get("values", b"")
-    return str(record.get("json", "")), values if isinstance(values, bytes) else b""
-
-
-def _message(node: int, text: str, seconds: float) -> Any:
-    content = library.RecordDict({"request": library.ConfigRecord({"json": text})})
-    return library.Message(content, dst_node_id=node, message_type=library.MessageType.QUERY, ttl=seconds)
 
 
 def _name(head: str, node: int) -> str:
