@@ -75,6 +75,7 @@ def keys(tmp_path):
         ({"--key": "nowhere"}, "key: there is no file"),
         ({}, "cap: .*say with --cap"),
         ({"--cap": "1", "--response": "z"}, "'z'"),
+        ({"--cap": "1", "--relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
         ({"--cap": "1", "--coordinator": "localhost"}, "coordinator must be host:port"),
         ({"--cap": "1", "--coordinator": "https://localhost:8000"}, "coordinator must be host:port"),
         ({"--cap": "1", "--features": "x0,hospital"}, "column 'hospital' is not numeric"),
@@ -105,6 +106,7 @@ def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkey
         ({"--minimum": "2"}, "minimum must be from 1 to the 1 sites"),
         ({"--lower": "a", "--upper": "1"}, "lower and upper must be numbers"),
         ({"--epsilon": "-1"}, "epsilon"),
+        ({"--relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
         ({"--method": "dp-sir"}, "method"),
         ({"--directions": "none"}, "directions"),
         ({"--lower": "0", "--upper": "1", "--own-units": None}, "own-units: leave out"),
@@ -152,6 +154,18 @@ def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
     )
     assert "--enable-supernode-auth" in command and "--ssl-certfile" in command and "--insecure" not in command
     assert command[command.index("--isolation") + 1] == "process"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_coordinators_options_reach_the_estimator(sparse):
+    from sfumato.bounds import Bounds
+    from sfumato.cli.federated_server import _estimator
+    from sfumato.cli.wishes import Wishes
+
+    wishes = Wishes("sir", 2.0, 1e-5, None, "add-remove", None, "3", "auto", ["a", "b"], picture=False)
+    made = _estimator(wishes, Bounds(-6, 6), sparse, own_units=False)
+    assert (made.epsilon, made.delta, made.relation, made.n_directions) == (2.0, 1e-5, "add-remove", 3)
+    assert made.classes == ["a", "b"] and made.bounds == Bounds(-6, 6)
 
 
 @pytest.mark.parametrize(("times", "made"), [(1, ["answer"]), (2, [])])

@@ -240,12 +240,6 @@ def test_an_upload_twice_over_is_refused(consortium, estimator):
     assert "wrong length" in fit_remote(estimator, consortium, SITES, minimum=2).left_out_["h2"]
 
 
-def test_sites_with_too_few_records_are_not_asked(consortium, estimator):
-    with pytest.raises(SitesLostError, match="fewer than the 2001 asked for"):
-        fit_remote(estimator, consortium, SITES, least=2_001)
-    assert all(spent == 0.0 for spent in spending(consortium).values())
-
-
 def test_real_sites_give_the_coordinator_a_real_guarantee(tmp_path, consortium, estimator):
     real = type(consortium)(tmp_path / "real", consortium.parts, seed=None)
     fitted = fit_remote(estimator.set_params(method="one-shot"), real, SITES)

@@ -5,7 +5,7 @@ import pytest
 from tests.federated.conftest import Consortium
 
 from sfumato import Bounds, Budget, InputError, PrivateSIR, PrivateSparseSIR
-from sfumato.federated import simulate
+from sfumato.federated import SitesLostError, simulate
 from sfumato.federated.coordinator import fit_remote
 from sfumato.privacy.ledger_file import FileLedger
 from sfumato.simulate import he
@@ -43,3 +43,13 @@ def test_a_plan_for_another_relation_than_the_ledgers_is_refused(tmp_path):
     estimator = PrivateSIR(1.0, 1e-5, 1, Bounds(-6, 6))
     with pytest.raises(InputError, match="must be public under relation='replace'"):
         fit_remote(estimator, consortium, tuple(consortium.parts))
+
+
+def test_sites_with_too_few_records_are_not_asked(tmp_path):
+    consortium = Unlike(tmp_path, "replace")
+    estimator = PrivateSIR(1.0, 1e-5, 1, Bounds(-6, 6), "one-shot")
+    found = fit_remote(estimator, consortium, tuple(consortium.parts), minimum=2, least=501)
+    assert found.left_out_ == {"h2": "has 500 records, fewer than the 501 asked for."}
+    assert [FileLedger(consortium.ledger(name)).spent() > 0.0 for name in consortium.parts] == [True, True, False]
+    with pytest.raises(SitesLostError, match="fewer than the 1501 asked for"):
+        fit_remote(estimator, consortium, tuple(consortium.parts), least=1_501)

@@ -54,7 +54,7 @@ def site(
     if not re.fullmatch(r"([^\s/:]+|\[[0-9a-fA-F:]+\]):\d{1,5}", coordinator):
         raise InputError(f"coordinator must be host:port, such as coordinator.example:8000, got {coordinator!r}.")
     account, answers = ledger or Path(f"{name}.jsonl"), folder or Path(f"{name}-answers")
-    budget = _cap(account, cap, cap_delta)
+    budget, neighbours = _cap(account, cap, cap_delta), None if relation is None else relation_of(relation)
     source = open_source(find(data), response, names(features), names(classes), categories(categorical))
     mine = Site(source, account, answers, name=name, random_state=rehearse)
 
@@ -63,7 +63,7 @@ def site(
 
     node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
     with as_usage():
-        FileLedger(account, budget, None if relation is None else relation_of(relation), rehearsal=rehearse is not None)
+        FileLedger(account, budget, neighbours, rehearsal=rehearse is not None)
     mine.facts()  # what the coordinator would be refused for is better told now
     note(f"{name} answers {coordinator} within the cap of {account}; Ctrl-C stops it.")
     node.serve()
