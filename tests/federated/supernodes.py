@@ -1,8 +1,10 @@
 """The same deployment with SuperNodes as Flower ships them, which a consortium may operate already."""
 
+import json
 import os
 import signal
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from tests.federated.deployment import FLOWER, LONG, Deployment
@@ -31,14 +33,15 @@ class SuperNodes(Deployment):
             self.site(name)
 
     def site(self, name):
-        config = {"name": name, "data": f"{name}.parquet", "ledger": f"{name}.jsonl", "folder": f"{name}-answers"}
-        config = {key: f'"{value}"' for key, value in (config | {"response": "y", "classes": "0|1"}).items()}
-        told = " ".join(f"{key}={value}" for key, value in (config | {"seed": 7}).items())
+        files = {"data": f"{name}.parquet", "ledger": f"{name}.jsonl", "folder": f"{name}-answers"}
+        told = {"name": name, "response": "y", "classes": "0|1", "seed": 7} | files
+        settings = "\n".join(f"{key} = {json.dumps(value)}" for key, value in told.items())
+        (self.folder / f"{name}.toml").write_text(settings)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             listen = ("--host", "127.0.0.1", "--port", probe.getsockname()[1])
         where = ("--superlink", f"127.0.0.1:{self.port}", "--root-certificates", "ca.crt")
-        own = ("--auth-supernode-private-key", name, "--node-config", told)
+        own = ("--auth-supernode-private-key", name, "--node-config", f"{name}.toml")
         home = {"FLWR_HOME": str(self.folder / f"{name}-home"), "PATH": f"{FLOWER}{os.pathsep}{os.environ['PATH']}"}
         self.run(name, FLOWER / "flower-supernode", *where, *listen, *own, **ENVIRONMENT, **home)
 
@@ -46,7 +49,8 @@ class SuperNodes(Deployment):
         """As if the machine were switched off: no process of the command's session survives."""
         process = self.started.pop(name)
         for each in _session(process.pid):
-            os.kill(each, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
         process.wait(timeout=LONG)
 
 
