@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-# Flower pins versions that the development tools do not have: the deployment test runs it from an environment of its own.
+# Flower pins versions that the development tools do not have: the deployment tests run it from an environment of its own.
 FLOWER := .venv-flower
 
-.PHONY: demo test deployment lint docs bench clean
+.PHONY: demo test lint docs bench clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml
@@ -23,11 +23,8 @@ $(FLOWER)/.installed: pyproject.toml $(STAMP)
 demo: $(STAMP)    ## fit a private SIR on built-in data and write report.html
 	$(BIN)/sfumato demo --out report.html
 
-test: $(STAMP) lint    ## everything that must hold before a change lands
+test: $(STAMP) $(FLOWER)/.installed lint    ## everything that must hold before a change lands
 	$(BIN)/python -m pytest -n 2
-
-deployment: $(FLOWER)/.installed    ## a real federation over TLS, with faults; some minutes
-	$(BIN)/python -m pytest tests/federated/test_flower.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato import Bounds, PrivateSIR, subspace_distance
+from sfumato import Bounds, PrivateSIR, PrivateSparseSIR, subspace_distance
 from sfumato.federated import simulate
 from sfumato.simulate import he
 
@@ -55,3 +55,11 @@ def test_leaving_the_odd_site_out_mends_the_fit():
 
 def test_shared_noise_lets_nobody_compare_sites():
     assert simulate(ESTIMATOR, parts()[0], "secure-aggregation").disagreeing_ == {}
+
+
+def test_a_site_that_differs_is_also_named_in_a_sparse_fit():
+    """Its questions are about some columns; the check looks at what they ask of these."""
+    sample = he("V", n=6_000, p=40, sparse=4, random_state=3)
+    sites = {f"h{i}": (sample.x[i::3] + (4.0 if i == 2 else 0.0), sample.y[i::3]) for i in range(3)}
+    sparse = PrivateSparseSIR(2.0, 1e-4, 2, Bounds(-9, 9), random_state=1)
+    assert list(simulate(sparse, sites).disagreeing_) == ["h2"]

@@ -2,6 +2,8 @@
 
 import os
 import re
+import signal
+import socket
 import time
 from pathlib import Path
 
@@ -12,7 +14,6 @@ import pytest
 
 from sfumato.errors import InputError
 from sfumato.federated.flower import commands
-from sfumato.federated.flower.app import write_app
 from sfumato.federated.split import by_column
 from sfumato.simulate import he
 
@@ -74,6 +75,10 @@ def keys(tmp_path):
         ({"--key": "nowhere"}, "key: there is no file"),
         ({}, "cap: .*say with --cap"),
         ({"--cap": "1", "--response": "z"}, "'z'"),
+        ({"--cap": "1", "--relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
+        ({"--cap": "1", "--coordinator": "localhost"}, "coordinator must be host:port"),
+        ({"--cap": "1", "--coordinator": "https://localhost:8000"}, "coordinator must be host:port"),
+        ({"--cap": "1", "--features": "x0,hospital"}, "column 'hospital' is not numeric"),
         ({"--cap": "-1"}, "epsilon"),
     ],
 )
@@ -82,11 +87,14 @@ def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkey
 
     monkeypatch.setattr(commands, "demand_flower", lambda: None)
     monkeypatch.chdir(keys)
-    given = {"--response": "y", "--name": "north", "--coordinator": "h:1", "--ca": "ca.crt", "--key": "north"} | change
+    given = {"--response": "y", "--name": "north", "--coordinator": "h:1", "--ca": "ca.crt", "--key": "north"}
+    given |= {"--features": "x0,x1,x2"} | change
     from typer.testing import CliRunner
 
+    before = sorted(keys.iterdir())
     done = CliRunner().invoke(app, ["federated", "site", table, *(word for pair in given.items() for word in pair)])
     assert done.exit_code == 2
+    assert sorted(keys.iterdir()) == before
     assert re.search(sentence, done.output + str(done.exception)), done.output
 
 
@@ -98,6 +106,13 @@ def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkey
         ({"--minimum": "2"}, "minimum must be from 1 to the 1 sites"),
         ({"--lower": "a", "--upper": "1"}, "lower and upper must be numbers"),
         ({"--epsilon": "-1"}, "epsilon"),
+        ({"--relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
+        ({"--method": "dp-sir"}, "method"),
+        ({"--directions": "none"}, "directions"),
+        ({"--lower": "0", "--upper": "1", "--own-units": None}, "own-units: leave out"),
+        ({"--sparse": None}, "sparse: give --lower and --upper"),
+        ({"--sparse": None, "--method": "descent"}, "method"),
+        ({"--port": "0"}, "port"),
     ],
 )
 def test_a_coordinator_is_told_what_is_wrong_before_anything_runs(keys, monkeypatch, change, sentence):
@@ -108,18 +123,11 @@ def test_a_coordinator_is_told_what_is_wrong_before_anything_runs(keys, monkeypa
     monkeypatch.setattr(commands, "demand_flower", lambda: None)
     monkeypatch.chdir(keys)
     given = {"--site": "north.pub", "--certificate": "server.crt", "--key": "server.key", "--ca": "ca.crt"} | change
-    done = CliRunner().invoke(app, ["federated", "server", *(word for pair in given.items() for word in pair)])
+    words = [word for pair in given.items() for word in pair if word is not None]
+    done = CliRunner().invoke(app, ["federated", "server", *words])
     assert done.exit_code == 2
     assert re.search(sentence, done.output + str(done.exception)), done.output
     assert not (keys / "federation").exists()
-
-
-def test_a_run_that_was_interrupted_goes_on_only_with_the_same_settings(tmp_path):
-    from sfumato.federated.flower.coordination import name_of_run
-
-    first = name_of_run(tmp_path, {"epsilon": 1.0})
-    assert name_of_run(tmp_path, {"epsilon": 1.0}) == first
-    assert name_of_run(tmp_path, {"epsilon": 2.0}) != first
 
 
 def test_a_server_that_is_stopped_leaves_no_process_behind(tmp_path):
@@ -140,24 +148,53 @@ def test_a_server_that_is_stopped_leaves_no_process_behind(tmp_path):
         raise AssertionError("the helper is still running")
 
 
-def test_a_name_with_quotes_is_refused_because_it_would_end_a_setting():
-    with pytest.raises(InputError, match="name must not contain quotes"):
-        commands.supernode("h:1", Path("ca"), Path("key"), 1, {"name": 'north" seed=7'})
-
-
-def test_the_app_that_flower_runs_has_every_setting(tmp_path):
-    import tomllib
-
-    folder = write_app(tmp_path, sites=3, out='a "quoted" place')
-    project = tomllib.loads((folder / "pyproject.toml").read_text())
-    assert project["tool"]["flwr"]["app"]["config"]["sites"] == 3
-    assert project["tool"]["flwr"]["app"]["config"]["out"] == 'a "quoted" place'
-    with pytest.raises(KeyError):
-        write_app(tmp_path, colour="red")
-
-
-def test_a_servers_commands_ask_for_tls_and_registered_nodes(tmp_path):
-    command = commands.superlink("127.0.0.1", 8000, tmp_path, *(tmp_path / name for name in ("ca", "crt", "key")))
+def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
+    command = commands.superlink(
+        "127.0.0.1", 8000, *(tmp_path / name for name in ("secret", "nodes", "ca", "crt", "key"))
+    )
     assert "--enable-supernode-auth" in command and "--ssl-certfile" in command and "--insecure" not in command
-    commands.connection(tmp_path / "home", "h:1", tmp_path / "ca.crt")
-    assert "root-certificates" in (tmp_path / "home" / "config.toml").read_text()
+    assert command[command.index("--isolation") + 1] == "process"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_coordinators_options_reach_the_estimator(sparse):
+    from sfumato.bounds import Bounds
+    from sfumato.cli.federated_server import _estimator
+    from sfumato.cli.wishes import Wishes
+
+    wishes = Wishes("sir", 2.0, 1e-5, None, "add-remove", None, "3", "auto", ["a", "b"], picture=False)
+    made = _estimator(wishes, Bounds(-6, 6), sparse, own_units=False)
+    assert (made.epsilon, made.delta, made.relation, made.n_directions) == (2.0, 1e-5, "add-remove", 3)
+    assert made.classes == ["a", "b"] and made.bounds == Bounds(-6, 6)
+
+
+@pytest.mark.parametrize(("times", "made"), [(1, ["answer"]), (2, [])])
+def test_an_interruption_waits_for_an_answer_that_is_being_made_and_the_second_does_not(times, made):
+    from sfumato.federated.flower.signals import unhurried
+
+    done = []
+
+    def answer():
+        with unhurried():
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+            done.append("answer")
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            answer()
+        assert done == made and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(("host", "sentence"), [("no.such.host.invalid", "host"), ("127.0.0.1", "port")])
+def test_a_place_where_no_server_can_listen_is_refused(host, sentence):
+    from sfumato.federated.flower.processes import refuse_if_taken
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(InputError, match=f"^{sentence}: "):
+            refuse_if_taken(host, taken.getsockname()[1])

@@ -181,6 +181,43 @@ def test_sites_take_turns_and_hold_to_the_plan_that_was_proposed_when_one_refuse
     assert len(set(purposes)) == len(purposes) and fitted.ledger_.spent() <= 1.0
 
 
+def in_own_units(consortium):
+    for i, (x, _) in enumerate(consortium.parts.values()):
+        x *= 1.0 + i
+        x += 5.0 * i
+    return PrivateSIR(epsilon=1.0, delta=1e-5, n_directions=2)
+
+
+def test_sites_find_units_of_their_own_over_the_wire_as_in_simulation(consortium):
+    estimator = in_own_units(consortium)
+    remote = fit_remote(estimator, consortium, SITES, own_units=True)
+    seeded = PrivateSIR(**estimator.get_params() | {"random_state": consortium.seed})
+    here = simulate(seeded, consortium.parts, centring="sites")
+    np.testing.assert_array_equal(remote.directions_, here.directions_)
+    assert remote.local_ == here.local_ and remote.disagreeing_ == {}
+    assert all(told["epsilon"] == pytest.approx(1.0, rel=1e-6) for told in remote.spending_.values())
+
+
+def test_a_site_that_is_missed_while_units_are_found_takes_no_further_part(consortium):
+    estimator = in_own_units(consortium)
+    consortium.faults["h1"] = on_line("span", lambda answer: None)
+    fitted = fit_remote(estimator, consortium, SITES, minimum=2, own_units=True)
+    assert "units of its own" in fitted.left_out_["h1"] and set(fitted.local_) == {"h0", "h2"}
+    with pytest.raises(SitesLostError, match="only 2 sites found units of their own, 3 are needed"):
+        fit_remote(estimator, consortium, SITES, own_units=True)
+    with pytest.raises(InputError, match="bounds=None"):
+        fit_remote(estimator.set_params(bounds=Bounds(-6, 6)), consortium, SITES, own_units=True)
+
+
+def test_a_site_that_disagrees_is_left_out_over_the_wire_as_in_simulation(consortium, estimator):
+    consortium.parts["h2"][0][:] += 3.0
+    remote = fit_remote(estimator, consortium, SITES, minimum=2, leave_out=True)
+    seeded = PrivateSIR(**estimator.get_params() | {"random_state": consortium.seed})
+    here = simulate(seeded, consortium.parts, leave_out=True)
+    np.testing.assert_array_equal(remote.directions_, here.directions_)
+    assert list(remote.disagreeing_) == list(here.disagreeing_) == ["h2"]
+
+
 @pytest.mark.parametrize(
     ("picks", "reason"),
     [
@@ -201,12 +238,6 @@ def test_picks_that_cannot_be_are_left_out_and_named(tmp_path, consortium, picks
 def test_an_upload_twice_over_is_refused(consortium, estimator):
     consortium.faults["h2"] = on_line("shape", altered(lambda values: np.concatenate([values, values])))
     assert "wrong length" in fit_remote(estimator, consortium, SITES, minimum=2).left_out_["h2"]
-
-
-def test_sites_with_too_few_records_are_not_asked(consortium, estimator):
-    with pytest.raises(SitesLostError, match="fewer than the 2001 asked for"):
-        fit_remote(estimator, consortium, SITES, least=2_001)
-    assert all(spent == 0.0 for spent in spending(consortium).values())
 
 
 def test_real_sites_give_the_coordinator_a_real_guarantee(tmp_path, consortium, estimator):

@@ -1,258 +1,144 @@
-"""A real deployment on loopback, started from the command line: TLS, node authentication, three sites, faults.
-
-Flower pins versions that the development environment does not have, so its commands live in an environment of their
-own, ``.venv-flower``, which ``make test`` creates (`SFUMATO_FLOWER` names another). About two minutes on 2 idle cores,
-most of it for the processes Flower starts for every message; `SFUMATO_PATIENCE` stretches the seconds of a round.
-"""
+"""Real deployments: both methods, votes, units of their own; killed, interrupted, replaying and poisoned sites."""
 
 import json
-import os
-import signal
-import socket
-import subprocess
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.federated.deployment import FLOWER, SITES, Deployment
 
-from sfumato import Bounds, PrivateSIR
+from sfumato import Bounds, PrivateSIR, PrivateSparseSIR
 from sfumato.federated import simulate
 from sfumato.privacy.ledger_file import FileLedger
 from sfumato.simulate import he
 
-FLOWER = Path(os.environ.get("SFUMATO_FLOWER", Path(__file__).parents[2] / ".venv-flower")) / "bin"
-ROUND = float(os.environ.get("SFUMATO_PATIENCE", "20"))
-NAMES = ("h0", "h1", "h2")
 pytestmark = pytest.mark.skipif(
-    not (FLOWER / "flower-superlink").exists(), reason="there is no .venv-flower; `make deployment` creates it"
+    not (FLOWER / "sfumato").exists(), reason="there is no .venv-flower with Flower; `make test` creates it"
 )
-
-CERTIFY = """
-import datetime, ipaddress
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization as form
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
-
-def name(text):
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-def private(key, path, style):
-    open(path, "wb").write(key.private_bytes(form.Encoding.PEM, style, form.NoEncryption()))
-
-def certificate(subject, key, issuer, signer, extension):
-    now = datetime.datetime.now(datetime.timezone.utc)
-    made = x509.CertificateBuilder().subject_name(name(subject)).issuer_name(name(issuer)).public_key(key.public_key())
-    made = made.serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(hours=1))
-    made = made.not_valid_after(now + datetime.timedelta(days=1)).add_extension(extension, critical=False)
-    return made.sign(signer, hashes.SHA256()).public_bytes(form.Encoding.PEM)
-
-authority, server = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-here = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-root = x509.BasicConstraints(ca=True, path_length=None)
-open("ca.crt", "wb").write(certificate("ca", authority, "ca", authority, root))
-open("server.crt", "wb").write(certificate("server", server, "ca", authority, here))
-private(server, "server.key", form.PrivateFormat.PKCS8)
-for site in ("h0", "h1", "h2"):
-    key = ec.generate_private_key(ec.SECP384R1())
-    private(key, site, form.PrivateFormat.OpenSSH)
-    public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH)
-    open(site + ".pub", "wb").write(public)
-"""
-SITECUSTOMIZE = """
-import json, os, pathlib, sys
-
-def poison(faults):
-    from sfumato.federated.flower import client
-    honest, folder = client.reply_to, pathlib.Path(os.environ["FAULTS"]).parent
-
-    def reply_to(message, head, values):
-        told = json.loads(head)
-        fault = faults.get(told.get("name"), {}).get(told.get("line"))
-        kept = folder / (str(told.get("name")) + ".kept")
-        if fault == "nan":
-            values = b"\\xff" * len(values)
-        elif fault == "huge":
-            values = b"\\x00" * (len(values) - 8) + b"\\xff\\xff\\xff\\xff\\xff\\xff\\xef\\x7f"
-        elif fault == "square":  # a full matrix that need not be symmetric, where half of one is asked for
-            values = b"\\x00" * 8 * (5 + 5 * 5)
-        elif fault == "replay":
-            head, values = json.loads(kept.read_text())[0], bytes.fromhex(json.loads(kept.read_text())[1])
-        elif told.get("line"):
-            kept.write_text(json.dumps([head, values.hex()]))
-        return honest(message, head, values)
-
-    client.reply_to = reply_to
-
-place = pathlib.Path(os.environ.get("FAULTS", "/nowhere"))
-if "clientapp" in sys.argv[0] and place.exists():
-    poison(json.loads(place.read_text()))
-"""
+BOUNDED = ("--lower", -6, "--upper", 6)
+SOON = 12.0
+"""Seconds that a dead site is waited for, twice. A round of live ones takes half a second on an idle machine."""
 
 
-class Deployment:
-    """Everything that was started, so that everything can be stopped."""
-
-    def __init__(self, folder):
-        self.folder, self.started = folder, {}
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        more = {"PYTHONPATH": str(folder), "FAULTS": str(folder / "faults.json"), "OMP_NUM_THREADS": "1"}
-        self.environment = {**os.environ, **more, "OPENBLAS_NUM_THREADS": "1"}
-
-    def start(self, name, *command):
-        with (self.folder / f"{name}.out").open("ab") as out:
-            self.started[name] = subprocess.Popen(
-                [FLOWER / "sfumato", "federated", *map(str, command)],
-                cwd=self.folder,
-                env=self.environment,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
-
-    def site(self, name):
-        who = ("--name", name, "--key", name, "--ca", "ca.crt", "--coordinator", f"127.0.0.1:{self.port}")
-        own = ("--cap", 5, "--cap-delta", 1e-5, "--classes", "0,1", "--rehearse", 7)
-        self.start(name, "site", f"{name}.parquet", "-y", "y", *who, *own)
-
-    def server(self, method, minimum):
-        keys = [word for name in NAMES for word in ("--site", f"{name}.pub")]
-        files = ("--certificate", "server.crt", "--key", "server.key", "--ca", "ca.crt", "--port", self.port)
-        fit = ("--epsilon", 1, "--delta", 1e-5, "--directions", 1, "--lower", -6, "--upper", 6, "--classes", "0,1")
-        limits = ("--method", method, "--minimum", minimum, "--timeout", ROUND, "--wait", 6 * ROUND)
-        self.start("server", "server", *keys, *files, *fit, *limits)
-
-    def outcome(self, seconds):
-        """Exit code, what was said, and the outcome."""
-        code = self.started["server"].wait(timeout=seconds)
-        del self.started["server"]
-        said = (self.folder / "server.out").read_text()
-        return code, said, json.loads((self.folder / "federation" / "result" / "outcome.json").read_text())
-
-    def run(self):
-        """Name of the run that is going on."""
-        kept = self.folder / "federation" / "run.json"
-        return json.loads(kept.read_text())["run"] if kept.exists() else "none"
-
-    def answers(self, name, pattern):
-        return sorted((self.folder / f"{name}-answers").glob(pattern))
-
-    def wait_for(self, name, line):
-        """Until the site has begun to answer a line of the run that is going on."""
-        end = time.monotonic() + 16 * ROUND
-        while not self.answers(name, f"{self.run()}/{line}.claim"):
-            assert self.started["server"].poll() is None, (self.folder / "server.out").read_text()
-            assert time.monotonic() < end, f"{name} was not asked {line}; see the logs in {self.folder}"
-            time.sleep(0.1)
-
-    def kill(self, name):
-        """As if the machine were switched off: no process of the command's session survives."""
-        process = self.started.pop(name)
-        for each in _session(process.pid):
-            os.kill(each, signal.SIGKILL)
-        process.wait(timeout=20)
-
-    def stop(self):
-        """End everything, and what Flower put in sessions of its own: nothing may be left after a while."""
-        for name in list(self.started):
-            self.kill(name)
-        end = time.monotonic() + 30.0
-        while left := self.left():
-            if time.monotonic() > end:
-                for each in left:
-                    os.kill(each, signal.SIGKILL)
-                raise AssertionError(f"processes {left} were left behind")
-            time.sleep(0.5)
-
-    def left(self):
-        """Processes whose environment names this deployment."""
-        found = []
-        for environment in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                mine = str(self.folder / "faults.json").encode() in environment.read_bytes()
-            except OSError:
-                continue
-            if mine:
-                found.append(int(environment.parent.name))
-        return found
-
-
-def _session(leader):
-    """The processes of a session, from /proc; the leader alone where there is none."""
-    members = [leader]
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[3]) == leader and int(stat.parent.name) != leader:
-            members.append(int(stat.parent.name))
-    return members
+def parts_of(p, sparse=None, move=0.0):
+    """Three sites; the last one's features are moved by so much."""
+    sample = he("I", n=3_000, p=p, sparse=sparse, random_state=0)
+    return {name: (sample.x[i::3] + (move if i == 2 else 0.0), sample.y[i::3]) for i, name in enumerate(SITES)}
 
 
 @pytest.fixture
-def deployment(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def deployed(tmp_path):
+    made = []
 
-    subprocess.run([FLOWER / "python", "-c", CERTIFY], cwd=tmp_path, check=True)
-    (tmp_path / "sitecustomize.py").write_text(SITECUSTOMIZE)
-    sample = he("I", n=3_000, p=5, random_state=0)
-    parts = {name: (sample.x[i::3], sample.y[i::3]) for i, name in enumerate(NAMES)}
-    for name, (x, y) in parts.items():
-        pq.write_table(pa.table({f"x{j}": x[:, j] for j in range(5)} | {"y": y}), tmp_path / f"{name}.parquet")
-    made = Deployment(tmp_path)
-    try:
-        for name in NAMES:
-            made.site(name)
-        yield made, parts
-    finally:
-        made.stop()
+    def deploy(parts):
+        made.append(Deployment(tmp_path, parts))
+        return made[0]
+
+    yield deploy
+    made[0].stop()
 
 
-def test_a_real_federation_equals_its_simulation_and_survives_its_faults(deployment):
-    made, parts = deployment
+def ledger_of(made, name):
+    return FileLedger(made.folder / f"{name}.jsonl")
+
+
+def agrees_with(found, here):
+    np.testing.assert_allclose(found["directions"], here.directions_, rtol=0, atol=1e-12)
+    assert found["left_out"] == here.left_out_
+    assert found["disagreeing"] == {name: comparison.about for name, comparison in here.disagreeing_.items()}
+
+
+def test_a_deployment_equals_its_simulation_and_survives_kills_replays_and_poison(deployed):
+    made = deployed(parts_of(5))
 
     # a coordinator that is killed in mid-round and started again: same result, and nobody pays twice
-    made.server("one-shot", 3)
-    made.wait_for("h0", "ranks")
+    made.server(*BOUNDED, "--method", "one-shot")
+    made.until_asked("h0", "ranks")
     made.kill("server")
-    made.server("one-shot", 3)
-    code, said, sound = made.outcome(24 * ROUND)
-    assert code == 0, said
-    here = simulate(PrivateSIR(1.0, 1e-5, 1, Bounds(-6, 6), "one-shot", classes=[0, 1], random_state=7), parts)
-    np.testing.assert_allclose(sound["directions"], here.directions_, rtol=0, atol=1e-12)
-    assert sound["left_out"] == {} and set(sound["spending"]) == set(NAMES)
-    for name in NAMES:
-        assert FileLedger(made.folder / f"{name}.jsonl").spent() == pytest.approx(1.0, rel=1e-6)
-        assert len(FileLedger(made.folder / f"{name}.jsonl")) == len(here.ledger_)
+    made.nothing_left_of(*SITES)
+    made.server(*BOUNDED, "--method", "one-shot")
+    sound = made.outcome()
+    here = simulate(PrivateSIR(1.0, 1e-5, 1, Bounds(-6, 6), "one-shot", classes=[0, 1], random_state=7), made.parts)
+    agrees_with(sound, here)
+    for name in SITES:
+        assert ledger_of(made, name).spent() == pytest.approx(1.0, rel=1e-6)
+        assert len(ledger_of(made, name)) == len(here.ledger_)
+        assert f"{name}: epsilon 1 spent in all runs, cap (epsilon = 9, delta = 1e-05)" in made.said("server")
+        assert sound["spending"][name]["releases"] == len(here.ledger_)
+        assert sound["uploaded_bytes"]["slices"][name] <= 1.05 * 8 * (5 * 6 // 2 + 5 * (2 + 1) + 2)
+    assert sound["sites"] == dict.fromkeys(SITES, 1_000) and (made.folder / "federation/result/report.html").exists()
 
     # a site dies in mid-round, another replays what it sent before: the third finishes
-    (made.folder / "faults.json").write_text(json.dumps({"h2": {"shape": "replay"}}))
-    made.server("descent", 1)
-    made.wait_for("h1", "shape")
+    made.fault(h2={"shape": "replay"})
+    made.server(*BOUNDED, "--method", "descent", minimum=1, timeout=SOON)
+    made.until_asked("h1", "shape")
     made.kill("h1")
-    code, said, faulty = made.outcome(24 * ROUND)
-    assert code == 0, said
+    faulty = made.outcome()
     assert "answers another line" in faulty["left_out"]["h2"]
     assert "did not answer" in faulty["left_out"].get("h1", "did not answer") and "h1" not in faulty["spending"]
     assert np.isfinite(faulty["directions"]).all()
 
     # the dead site comes back; now every upload is poisoned: one sentence names all of them
-    faults = {"h0": {"ranks": "nan"}, "h1": {"ranks": "huge"}, "h2": {"ranks": "square"}}
-    (made.folder / "faults.json").write_text(json.dumps(faults))
+    made.fault(h0={"ranks": "nan"}, h1={"ranks": "huge"}, h2={"ranks": "square"})
     made.site("h1")
-    made.server("one-shot", 1)
-    code, said, lost = made.outcome(24 * ROUND)
-    assert code == 2 and "Start the same command again" in said
-    for reason in ("not finite", "larger than its records can add up to", "wrong length"):
-        assert reason in lost["failed"], lost
+    made.server(*BOUNDED, "--method", "one-shot", minimum=1)
+    assert made.ended("server") == 2
+    reasons = ("not finite", "larger than its records can add up to", "wrong length", "Start the same command again")
+    for reason in reasons:
+        assert reason in made.said("server")
 
-    for name in NAMES:  # no ledger is ever short: all that was answered is recorded
-        ledger = FileLedger(made.folder / f"{name}.jsonl")
+    for name in SITES:  # no ledger is ever short: all that was answered is recorded
+        ledger = ledger_of(made, name)
         assert len(ledger) >= len(made.answers(name, "*/*.npy"))
         assert ledger.spent() > 1.0
         ledger.verify()
+
+
+def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_cost(deployed):
+    made = deployed(parts_of(40, sparse=4, move=4.0))
+
+    # Ctrl-C at the coordinator in the middle of the votes
+    vote = ("--sparse", "--lower", -9, "--upper", 9, "--leave-out")
+    made.server(*vote, minimum=2)
+    made.until_asked("h0", "picks-2")
+    made.interrupt("server")
+    assert made.ended("server") == 130
+    assert made.said("server").splitlines()[-1] == "error: interrupted; no half-written file was left."
+    kept = {path.name.partition("-")[0] for path in (made.folder / "federation").iterdir()}
+    assert kept == {"home", "nodes", "run.json", "server.log"}
+    made.nothing_left_of(*SITES)
+    made.server(*vote, minimum=2)
+    found = made.outcome()
+    sparse = PrivateSparseSIR(1.0, 1e-5, 1, Bounds(-9, 9), classes=[0, 1], random_state=7)
+    here = simulate(sparse, made.parts, leave_out=True)
+    agrees_with(found, here)
+    assert found["support"] == here.support_.tolist() and "h2" in found["disagreeing"]
+    for name in SITES:
+        assert len(ledger_of(made, name)) == len(here.ledgers_[name])
+    before = {name: len(ledger_of(made, name)) for name in SITES}
+
+    # Ctrl-C at a site while it makes an answer, which is kept and sent all the same
+    made.fault(h1={"shape": "hold"})
+    made.server("--own-units", "--method", "descent")
+    made.until((made.folder / "h1.held").exists, "the question about the shape")
+    made.site("stranger", data="h0.parquet")  # who is not admitted is not asked
+    made.until(lambda: "is not admitted (yet) by" in made.said("stranger"), "a stranger's visit")
+    made.interrupt("stranger")
+    assert made.ended("stranger") == 130
+    made.site("stranger", "other.crt", "h0.parquet")  # who trusts another authority does not listen
+    assert made.ended("stranger") == 2 and "was not signed by other.crt" in made.said("stranger")
+    made.interrupt("h1")
+    (made.folder / "go").touch()
+    assert made.ended("h1") == 130
+    assert made.said("h1").splitlines()[-1] == "error: interrupted; no half-written file was left."
+    run = json.loads((made.folder / "federation/run.json").read_text())["run"]
+    assert {path.suffix for path in made.answers("h1", f"{run}/*")} == {".json", ".claim", ".npy"}
+    assert len(made.answers("h1", f"{run}/*.claim")) == len(made.answers("h1", f"{run}/*.npy"))
+    made.site("h1")
+    found = made.outcome()
+    here = simulate(PrivateSIR(1.0, 1e-5, 1, classes=[0, 1], random_state=7), made.parts, centring="sites")
+    agrees_with(found, here)
+    for name in SITES:
+        ours = [here.local_[name].lower, here.local_[name].upper]
+        np.testing.assert_array_equal([found["own_units"][name][side] for side in ("lower", "upper")], ours)
+        assert len(ledger_of(made, name)) == before[name] + len(here.ledger_)
+        ledger_of(made, name).verify()

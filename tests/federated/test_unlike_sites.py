@@ -140,13 +140,14 @@ def test_many_sites_name_few_features_each():
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-def test_a_vote_on_fewer_features_than_names_goes_on(relation):
+@pytest.mark.parametrize(("p", "sites"), [(1, 2), (3, 1), (3, 3), (12, 1), (12, 3)])
+def test_a_vote_on_fewer_features_than_names_goes_on(relation, p, sites):
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((400, 3))
-    parts = [(x[i::2], (x[i::2, 0] > 0).astype(int)) for i in range(2)]
+    x = rng.standard_normal((400, p))
+    parts = [(x[i::sites], (x[i::sites, 0] > 0).astype(int)) for i in range(sites)]
     sparse = PrivateSparseSIR(1.0, 1e-4, 1, Bounds(-6, 6), classes=[0, 1], relation=relation)
     fitted = simulate(sparse, parts)
-    assert fitted.directions_.shape == (1, 3) and np.isfinite(fitted.directions_).all()
+    assert fitted.directions_.shape == (1, p) and np.isfinite(fitted.directions_).all()
 
 
 def test_a_sparse_fit_says_what_it_needs():

@@ -30,7 +30,12 @@ def simulate(
     classes: Classes = None,
     trust: Annotated[str, typer.Option(help="'sites' or 'secure-aggregation'.")] = "sites",
     least: Annotated[int, typer.Option(min=1, help="Sites with fewer records do not take part.")] = 1,
-    own_units: Annotated[bool, typer.Option(help="Every site finds means and scales of its own.")] = False,
+    own_units: Annotated[
+        bool, typer.Option("--own-units", help="Every site finds means and scales of its own.")
+    ] = False,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave sites that disagree with the others out of later sums.")
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Where to write the report.")] = None,
 ) -> None:
     """Try a federation on this machine: every value of --by is a site with its own ledger and noise."""
@@ -41,8 +46,8 @@ def simulate(
         wishes = Wishes(
             "sir", epsilon, delta, directions=directions, method=method, classes=names(classes), picture=False
         )
-        centring = "sites" if own_units else "pooled"
-        fitted = run(wishes.build(), by_column(data, by, response), trust, least=least, centring=centring)
+        centring, sites = "sites" if own_units else "pooled", by_column(data, by, response)
+        fitted = run(wishes.build(), sites, trust, leave_out=leave_out, least=least, centring=centring)
     console = stdout()
     for name, ledger in fitted.ledgers_.items():
         console.print(f"{name}: epsilon {ledger.spent():.4g}, {len(ledger)} releases", markup=False)
@@ -51,6 +56,6 @@ def simulate(
     for name, found in fitted.disagreeing_.items():
         note(f"{name} disagrees with the other sites in {found.about}.")
     for direction in fitted.directions_:
-        console.print(" ".join(f"{value:+.4f}" for value in direction), markup=False)
+        console.print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
     if report is not None:
         fitted.report(report)

@@ -1,18 +1,18 @@
 """`sfumato federated site`: take part in a federation, beside one's own file."""
 
-import time
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli.failures import as_usage
-from sfumato.cli.options import Classes, names
+from sfumato.cli.options import Classes, Relation, categories, names
 from sfumato.cli.terminal import note
-from sfumato.errors import InputError, SfumatoError
+from sfumato.errors import InputError
 
-NOT_ADMITTED, AGAIN = b"Exit Code: 305", 2.0
-"""What a SuperNode says when the coordinator does not admit it, and seconds until it is worth asking again."""
+if TYPE_CHECKING:
+    from sfumato.privacy.budget import Budget
 
 
 def site(
@@ -22,57 +22,58 @@ def site(
     coordinator: Annotated[str, typer.Option(help="host:port of the coordinator.")],
     ca: Annotated[Path, typer.Option(help="Certificate of the authority that signed the coordinator's certificate.")],
     key: Annotated[Path, typer.Option(help="The site's private key; its public half is with the coordinator.")],
+    features: Annotated[
+        list[str] | None, typer.Option(help="Columns to explain it with, as a,b,c (all others if not given).")
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(help="Public categories of a feature, as ward=north|south; the first is the reference."),
+    ] = None,
     cap: Annotated[float | None, typer.Option(help="Epsilon that all runs together may ever spend here.")] = None,
     cap_delta: Annotated[float, typer.Option(help="Its delta.")] = 1e-6,
+    relation: Relation = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger file; NAME.jsonl if not given.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where answers are kept; NAME-answers if not given.")] = None,
     classes: Classes = None,
     rehearse: Annotated[int | None, typer.Option(help="Seed for a rehearsal with seeded noise: no privacy.")] = None,
-    port: Annotated[int, typer.Option(help="Port on loopback for Flower's own use; 0 takes a free one.")] = 0,
 ) -> None:
-    """Take part: answers the coordinator's known questions with noisy sums until stopped with Ctrl-C."""
-    from sfumato.federated.flower import commands
-    from sfumato.federated.flower.client import open_site
-    from sfumato.federated.flower.processes import free_port
+    """Take part: answers the coordinator's known questions with noisy sums until stopped with Ctrl-C.
 
-    commands.demand_flower()
-    commands.demand_files(ca=ca, key=key)
-    account, answers = ledger or Path(f"{name}.jsonl"), (folder or Path(f"{name}-answers")).absolute()
-    _open_ledger(account, cap, cap_delta, rehearse is not None)
-    told: dict[str, str | int] = {"name": name, "data": str(Path(data).absolute()), "response": response}
-    told |= {"ledger": str(account.absolute()), "folder": str(answers)}
-    chosen = names(classes)
-    told |= ({"classes": "|".join(chosen)} if chosen else {}) | ({} if rehearse is None else {"seed": rehearse})
-    open_site(told).facts()  # a wrong path or column is better told now than to the coordinator
-    log = answers / "site.log"
-    note(f"{name} answers {coordinator} within the cap of {account}; log: {log}; Ctrl-C stops it.")
-    command = commands.supernode(coordinator, ca.absolute(), key.absolute(), port or free_port(), told)
-    _answer(command, answers / "home", log)
+    Stopped in the middle of a run? The same command goes on with it, at no further cost.
+    """
+    from sfumato.estimators.parameters import relation_of
+    from sfumato.federated.flower.commands import demand_files, demand_flower
+    from sfumato.federated.site import Site, handle
+    from sfumato.files import open_source
+    from sfumato.files.names import find
 
+    demand_flower()
+    demand_files(ca=ca, key=key)
+    if not 0 < len(name) <= 100:
+        raise InputError("name must have 1 to 100 letters.")
+    if not re.fullmatch(r"([^\s/:]+|\[[0-9a-fA-F:]+\]):\d{1,5}", coordinator):
+        raise InputError(f"coordinator must be host:port, such as coordinator.example:8000, got {coordinator!r}.")
+    account, answers = ledger or Path(f"{name}.jsonl"), folder or Path(f"{name}-answers")
+    budget, neighbours = _cap(account, cap, cap_delta), None if relation is None else relation_of(relation)
+    source = open_source(find(data), response, names(features), names(classes), categories(categorical))
+    mine = Site(source, account, answers, name=name, random_state=rehearse)
 
-def _answer(command: list[str], home: Path, log: Path) -> None:
-    """Until stopped; a site that the coordinator does not know yet comes back."""
-    from sfumato.federated.flower.commands import environment
-    from sfumato.federated.flower.processes import started
-
-    waiting = False
-    while True:
-        since = log.stat().st_size if log.exists() else 0
-        with started(command, environment(home), log) as process:
-            process.wait()
-        if NOT_ADMITTED not in log.read_bytes()[since:]:
-            raise SfumatoError(f"the site stopped by itself; see the end of {log}.")
-        if not waiting:
-            note("the coordinator does not know this site's key yet; trying again until it does.")
-        waiting = True
-        time.sleep(AGAIN)
-
-
-def _open_ledger(path: Path, cap: float | None, delta: float, rehearsal: bool) -> None:
-    from sfumato.privacy.budget import Budget
+    from sfumato.federated.flower.node import Node
     from sfumato.privacy.ledger_file import FileLedger
 
-    if cap is None and not path.exists():
-        raise InputError(f"cap: {path} does not exist yet; say with --cap how much all runs together may spend.")
+    node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
     with as_usage():
-        FileLedger(path, None if cap is None else Budget.approximate(cap, delta), rehearsal=rehearsal)
+        FileLedger(account, budget, neighbours, rehearsal=rehearse is not None)
+    mine.facts()  # what the coordinator would be refused for is better told now
+    note(f"{name} answers {coordinator} within the cap of {account}; Ctrl-C stops it.")
+    node.serve()
+
+
+def _cap(ledger: Path, epsilon: float | None, delta: float) -> "Budget | None":
+    """The cap that was given; None is for a ledger that has one."""
+    from sfumato.privacy.budget import Budget
+
+    if epsilon is None and not ledger.exists():
+        raise InputError(f"cap: {ledger} does not exist yet; say with --cap how much all runs together may spend.")
+    with as_usage():
+        return None if epsilon is None else Budget.approximate(epsilon, delta)

@@ -9,8 +9,8 @@ from sfumato.privacy.plan import Plan
 class RunLedger(FileLedger):
     """A `FileLedger` that begins a run, or goes on with run `run` in another process.
 
-    Flower starts a process for every message, so the end of a process does not end the run: what the plan set aside
-    stays set aside until the run is complete or closed.
+    A site may be stopped and started in the middle of a run, so the end of a process does not end the run: what the
+    plan set aside stays set aside until the run is complete or closed.
     """
 
     _gives_back = False

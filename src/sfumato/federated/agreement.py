@@ -14,6 +14,7 @@ from scipy.stats import chi2
 from sfumato.release import Release
 from sfumato.settings.federated import Sites
 from sfumato.solve.symmetric import upper_to_full
+from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import ResidualProduct
 from sfumato.statistics.histograms import LinearHistograms, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
@@ -72,8 +73,9 @@ class Watched:
         releases = self._sites.ask(query, name)
         if self._leave_out:
             releases = {site: found for site, found in releases.items() if site not in self.disagreeing}
-        if type(query) in _ABOUT and all(self.sizes[site] for site in releases):
-            self._compare(query, name, dict(releases))
+        asked = query.query if isinstance(query, OnColumns) else query
+        if type(asked) in _ABOUT and all(self.sizes[site] for site in releases):
+            self._compare(asked, name, dict(releases))
         return releases
 
     def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:

@@ -2,14 +2,18 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from sfumato.bounds import Bounds, Grid
+from sfumato.errors import InputError
 from sfumato.estimators.pipeline import Outcome, Task, solve
-from sfumato.iterate.location import find_bounds
+from sfumato.estimators.sir import PrivateSIR
+from sfumato.estimators.sparse import PrivateSparseSIR
+from sfumato.iterate.location import locating
 from sfumato.iterate.ranks import find_ranks
 from sfumato.privacy.curator import Curator
 from sfumato.release import Release
+from sfumato.settings.federated import SitesLostError
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
@@ -17,32 +21,53 @@ UNITS = Bounds(-1.0, 1.0)
 """A feature in the units of its own site: 0 at the middle of the site's bounds, 1 at the end."""
 
 
+class Askable(Protocol):
+    """Sites that can each be asked a question of its own."""
+
+    @property
+    def sizes(self) -> Mapping[str, int | None]:
+        """Number of records of each site, None where it is private."""
+
+    def each(self, queries: Mapping[str, BoundedSum], name: str) -> Mapping[str, Release]:
+        """The releases of the sites in `queries` that answered."""
+
+
 class OwnUnits:
     """Sites that answer every question about features measured from their own middle, in their own half widths.
 
     Implements `Sites`. Where a question holds a grid over features, each site is asked with the grid over *its* bounds.
     Those come from releases of that site alone, so a record's contribution still depends on the record and on earlier
-    releases only, and every bound of a sum holds for every grid: nothing else changes, neither noise nor cost.
+    releases only, and every bound of a sum holds for every grid: nothing else changes, neither noise nor cost. A site
+    need not take the grid on trust either: it checks it as it checks every parameter.
+
+    Parameters
+    ----------
+    sites : Askable
+    n_features : int
+    minimum : int
+        With fewer sites whose bounds were found the run ends with `SitesLostError`.
     """
 
-    def __init__(self, doors: Mapping[str, Curator], sizes: Mapping[str, int | None], n_features: int) -> None:
-        self._doors, self._sizes = doors, sizes
-        self.bounds = {site: find_bounds(door, n_features) for site, door in doors.items()}
+    def __init__(self, sites: Askable, n_features: int, minimum: int = 1) -> None:
+        self._sites = sites
+        self.bounds = _find_all(sites, n_features)
+        if len(self.bounds) < max(minimum, 1):
+            raise SitesLostError(f"only {len(self.bounds)} sites found units of their own, {minimum} are needed.")
         self._grids = {site: bounds.grid(n_features) for site, bounds in self.bounds.items()}
         self._known: dict[tuple[str, int], tuple[Any, Any]] = {}
 
     @property
     def sizes(self) -> Mapping[str, int | None]:
         """Number of records of each site, None where it is private."""
-        return self._sizes
+        return self._sites.sizes
 
     def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
         """Everybody's release, each in its own units."""
-        return {site: door.answer(self._in_units(query, site), name) for site, door in self._doors.items()}
+        return self._sites.each({site: self._in_units(query, site) for site in self._grids}, name)
 
     def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
-        """The picks of those asked, each in its own units."""
-        return {site: self._doors[site].select(self._in_units(query, site), name) for site in asked}
+        """Not with units of their own: a sparse fit needs public bounds."""
+        raise RuntimeError(f"line {name!r}: sites with units of their own do not vote.")
 
     def _in_units(self, value: Any, site: str) -> Any:
         """The question with every grid replaced by the site's; equal parts stay one object, so nothing is redone."""
@@ -58,6 +83,29 @@ class OwnUnits:
             known = (value, value if same else replace(value, **changed))
             self._known[site, id(value)] = known
         return known[1]
+
+
+def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
+    """Every site's bounds, found side by side; a site that misses a round has none and takes no further part."""
+    searches = {site: locating(n_features) for site in sites.sizes}
+    asked = {site: next(search) for site, search in searches.items()}
+    found: dict[str, Bounds] = {}
+    while asked:
+        name = next(iter(asked.values()))[1]
+        releases = sites.each({site: query for site, (query, _) in asked.items()}, name)
+        asked = {}
+        for site, release in releases.items():
+            try:
+                asked[site] = searches[site].send(release)
+            except StopIteration as end:
+                found[site] = end.value
+    return found
+
+
+def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
+    """Units of their own are found from the share that pays for bounds, by sites that each add all their noise."""
+    if estimator.bounds is not None or isinstance(estimator, PrivateSparseSIR) or share != 1:
+        raise InputError("centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'.")
 
 
 def run_in_own_units(task: Task, curator: Curator) -> Outcome:

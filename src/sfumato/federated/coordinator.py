@@ -1,6 +1,6 @@
 """The coordinator: proposes a plan, and fits on the sums that the sites release."""
 
-import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -8,11 +8,15 @@ from sklearn.base import clone
 
 from sfumato.errors import InputError
 from sfumato.estimators.parameters import budget_of, relation_of
+from sfumato.estimators.pipeline import Task
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.federated.agreement import Watched
+from sfumato.federated.centring import OwnUnits, refuse_unless_own, run_in_own_units
 from sfumato.federated.facts import Facts
+from sfumato.federated.journal import Journal
 from sfumato.federated.remote import RemoteSites, Transport
 from sfumato.federated.simulation import walk
+from sfumato.federated.sparse import SparseSites
 from sfumato.federated.task import federated_task, too_small
 from sfumato.federated.terms import Terms
 from sfumato.settings.federated import FederatedCurator, SiteLedger, SitesLostError, trust_of
@@ -24,8 +28,10 @@ def fit_remote(
     sites: tuple[str, ...],
     *,
     minimum: int | None = None,
-    run: str | None = None,
+    run: str | Journal | None = None,
     least: int | str | None = None,
+    leave_out: bool = False,
+    own_units: bool = False,
 ) -> PrivateSIR:
     """Fit over remote sites, each of which adds all its own noise.
 
@@ -38,49 +44,99 @@ def fit_remote(
         Whom to ask.
     minimum : int, optional
         Go on as long as this many sites answer; all of them by default.
-    run : str, optional
+    run : str or Journal, optional
         Name of the run. Giving the name of a run that was interrupted goes on with it: sites repeat their stored
-        answers, at no further cost.
+        answers, at no further cost. A `Journal` also remembers who was heard, so that sites may come and go.
     least : int, "auto" or None
         Sites with fewer records do not take part (see `simulate`).
+    leave_out : bool
+        Leave a site whose releases disagree with the others' out of later sums.
+    own_units : bool
+        Sites have means and scales of their own (``centring="sites"`` of `simulate`).
 
     Returns
     -------
     PrivateSIR
-        Fitted, with ``sites_`` (facts), ``spending_`` (by site), ``left_out_`` (site: reason), ``disagreeing_``
-        (see `simulate`) and ``transfers_``.
+        Fitted, with ``sites_`` (facts), ``spending_`` (by site), ``left_out_`` (site: reason), ``transfers_``, and
+        ``disagreeing_`` and ``local_`` (see `simulate`).
     """
     if estimator.random_state is not None or estimator.ledger is not None:
         raise InputError("random_state and ledger belong to the sites; leave them None at the coordinator.")
     if getattr(estimator, "max_features", "auto") != "auto":
         raise InputError("max_features must be 'auto' in a deployment; sites name as many features as they agreed to.")
     fitted: PrivateSIR = clone(estimator)
-    relation, budget = relation_of(fitted.relation), budget_of(fitted.epsilon, fitted.delta, fitted.rho)
+    if own_units:
+        refuse_unless_own(fitted)
     needed = len(sites) if minimum is None else minimum
-    remote = RemoteSites(transport)
-    remote.meet(sites)
-    remote.dismiss(too_small(remote.facts, least, budget))
-    _enough(remote, needed)
-    task = federated_task(fitted, remote.facts, relation)
-    trust = trust_of("sites", len(remote.facts))
-    ledger = SiteLedger(budget, relation, rehearsal=any(facts.rehearsal for facts in remote.facts.values()))
-    ledger.trust = trust
-    shares = tuple((line.name, line.share) for line in task.plan().lines)
-    remote.propose(Terms(run or secrets.token_hex(16), relation, budget, trust, shares), ledger)
-    _enough(remote, needed)
-    # Those who accepted hold to the plan that was proposed, whoever did not: method, rounds and steps stay.
-    task = replace(task, n_records=federated_task(fitted, remote.facts, relation).n_records)
+    journal = run if isinstance(run, Journal) else Journal(run)
+    remote = RemoteSites(transport, journal)
+    task, ledger = _agree(fitted, remote, journal, sites, needed, least)
     try:
-        watched = Watched(remote)
-        fitted._keep(walk(task, FederatedCurator(watched, relation, needed), fitted), ledger)
+        _walk(fitted, task, remote, ledger, needed, leave_out, own_units)
     except SitesLostError as error:
         if run is None:  # nobody can go on with a run without a name: give back what it set aside
             remote.close()
         raise SitesLostError(f"{error} Left out: {remote.left_out or 'nobody by name'}.") from None
-    fitted.spending_, fitted.disagreeing_ = remote.close(), watched.disagreeing
+    fitted.spending_ = remote.close()
     fitted.sites_, fitted.left_out_, fitted.transfers_ = remote.facts, remote.left_out, tuple(remote.transfers)
     _remember(fitted, next(iter(remote.facts.values())))
     return fitted
+
+
+def _agree(
+    fitted: PrivateSIR,
+    remote: RemoteSites,
+    journal: Journal,
+    sites: tuple[str, ...],
+    needed: int,
+    least: int | str | None,
+) -> tuple[Task | SparseSites, SiteLedger]:
+    """Meet the sites and propose the plan. A run that goes on proposes the plan it began with."""
+    relation, budget = relation_of(fitted.relation), budget_of(fitted.epsilon, fitted.delta, fitted.rho)
+    remote.meet(sites)
+    remote.dismiss(too_small(remote.facts, least, budget))
+    late = [site for site in remote.facts if journal.members and site not in journal.members]
+    remote.dismiss(dict.fromkeys(late, "was not there when this run began."))
+    _enough(remote, needed)
+    journal.begin({site: facts.n_records for site, facts in remote.facts.items()})
+    planned = federated_task(fitted, _as_begun(remote.facts, journal.members), relation)
+    trust = trust_of("sites", len(journal.members))
+    ledger = SiteLedger(budget, relation, rehearsal=any(facts.rehearsal for facts in remote.facts.values()))
+    ledger.trust = trust
+    shares = tuple((line.name, line.share) for line in planned.plan().lines)
+    remote.propose(Terms(journal.run, relation, budget, trust, shares), ledger)
+    _enough(remote, needed)
+    # Those who accepted hold to the plan that was proposed, whoever did not: method, rounds and steps stay.
+    accepted = federated_task(fitted, _as_begun(remote.facts, journal.accepted), relation)
+    return replace(planned, n_records=accepted.n_records), ledger
+
+
+def _as_begun(facts: Mapping[str, Facts], sizes: Mapping[str, int | None]) -> dict[str, Facts]:
+    """The facts of the sites that began the run; those of a site that is gone from another, as all must agree."""
+    some = next(iter(facts.values()))
+    return {site: facts.get(site) or replace(some, n_records=size) for site, size in sizes.items()}
+
+
+def _walk(
+    fitted: PrivateSIR,
+    task: Task | SparseSites,
+    remote: RemoteSites,
+    ledger: SiteLedger,
+    needed: int,
+    leave_out: bool,
+    own_units: bool,
+) -> None:
+    inside = OwnUnits(remote, task.n_features, needed) if own_units else remote
+    watched = Watched(inside, leave_out=leave_out and not own_units)
+    curator = FederatedCurator(watched, ledger.relation, needed)
+    if isinstance(inside, OwnUnits) and isinstance(task, Task):
+        for site in remote.sizes.keys() - inside.bounds.keys():
+            remote.left_out.setdefault(site, "did not answer while it was asked for units of its own.")
+        fitted.local_, outcome = inside.bounds, run_in_own_units(task, curator)
+    else:
+        outcome = walk(task, curator, fitted)
+    fitted.disagreeing_ = {} if own_units else watched.disagreeing
+    fitted._keep(outcome, ledger)
 
 
 def _enough(remote: RemoteSites, needed: int) -> None:

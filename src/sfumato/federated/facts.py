@@ -1,4 +1,4 @@
-"""What a site may say about itself. A site imports this and no estimator: Flower starts a process for every message."""
+"""What a site may say about itself. A site imports this and no estimator."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from sfumato.federated.facts import Facts
+from sfumato.federated.journal import Journal
 from sfumato.federated.terms import Terms
 from sfumato.federated.uploads import BadUploadError, facts_from, picks_from, release_from
 from sfumato.federated.wire import canonical, encode
@@ -43,19 +44,20 @@ class Transfer:
 class RemoteSites:
     """The sites of one run, as the coordinator knows them. Implements `Sites`."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, journal: Journal) -> None:
         self._transport = transport
+        self._journal = journal
         self.facts: dict[str, Facts] = {}
         self.left_out: dict[str, str] = {}
         self.transfers: list[Transfer] = []
         self._missed: Counter[str] = Counter()
         self._picked: set[str] = set()
-        self._run, self._plan, self._ledger = "", Plan(()), SiteLedger.__new__(SiteLedger)
+        self._plan, self._ledger = Plan(()), SiteLedger.__new__(SiteLedger)
 
     @property
     def sizes(self) -> Mapping[str, int | None]:
-        """Number of records of each site that takes part."""
-        return {name: facts.n_records for name, facts in self.facts.items()}
+        """Number of records of each site that accepted the plan, here or gone."""
+        return self._journal.accepted
 
     def meet(self, names: tuple[str, ...]) -> None:
         """Ask the sites for their public facts."""
@@ -72,31 +74,36 @@ class RemoteSites:
 
     def propose(self, terms: Terms, ledger: SiteLedger) -> None:
         """Propose the plan; a site that refuses does not take part."""
-        self._run, self._plan, self._ledger = terms.run, terms.plan(), ledger
+        self._plan, self._ledger = terms.plan(), ledger
         message = canonical({"ask": "accept", "terms": terms.to_json()})
         replies = self._exchange("plan", dict.fromkeys(self.facts, message))
         for site in list(self.facts):
             if replies.get(site, ({}, b""))[0].get("accepted") is not True:
                 self.left_out.setdefault(site, "did not answer the proposal.")
                 del self.facts[site]
+        self._journal.accept({site: facts.n_records for site, facts in self.facts.items()})
 
     def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
         """Everybody's checked release; a site with a bad upload is left out of the rest of the run, and named."""
+        return self.each(dict.fromkeys(self.sizes, query), name)
+
+    def each(self, queries: Mapping[str, BoundedSum], name: str) -> Mapping[str, Release]:
+        """The checked releases of the sites in `queries`, each for its own question."""
         line, relation = self._plan.line(name), self._ledger.relation
-        releases = self._answers(
-            query,
-            line,
-            lambda site, head, values: release_from(head, values, query, line, relation, self.facts[site].n_records),
-        )
+
+        def read(site: str, head: dict[str, Any], values: bytes) -> Release:
+            return release_from(head, values, queries[site], line, relation, self.facts[site].n_records)
+
+        releases = self._answers(queries, line, read)
         if releases:
             std = float(next(iter(releases.values())).noise_std.max())
-            self._record(query, line, std * (2 * line.rho) ** 0.5, std)
+            self._record(next(iter(queries.values())), line, std * (2 * line.rho) ** 0.5, std)
         return releases
 
     def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
         """The checked picks of those asked. Sites that take turns spend the line once each, so it is recorded once."""
-        line = self._plan.line(name)
-        picks = self._answers(query, line, lambda site, head, values: picks_from(head, values, query, line), asked)
+        line, queries = self._plan.line(name), dict.fromkeys(asked, query)
+        picks = self._answers(queries, line, lambda site, head, values: picks_from(head, values, query, line))
         if picks and isinstance(line.event, Selection) and name not in self._picked:
             self._picked.add(name)
             peak = query.peak(self._ledger.relation)
@@ -104,15 +111,18 @@ class RemoteSites:
         return picks
 
     def _answers(
-        self,
-        query: BoundedSum,
-        line: Line,
-        read: Callable[[str, dict[str, Any], bytes], T],
-        among: Collection[str] | None = None,
+        self, queries: Mapping[str, BoundedSum], line: Line, read: Callable[[str, dict[str, Any], bytes], T]
     ) -> dict[str, T]:
-        message = canonical({"ask": "answer", "run": self._run, "line": line.name, "query": encode(query)})
-        asked = [site for site in self.facts if site not in self.left_out and (among is None or site in among)]
-        replies = self._exchange(line.name, dict.fromkeys(asked, message))
+        self._journal.go_on()
+        head = {"ask": "answer", "run": self._journal.run, "line": line.name}
+        known: dict[int, str] = {}
+        asked = {}
+        for site in (site for site in self.facts if site in queries and site not in self.left_out):
+            query = queries[site]
+            if id(query) not in known:
+                known[id(query)] = canonical({**head, "query": encode(query)})
+            asked[site] = known[id(query)]
+        replies = self._exchange(line.name, asked)
         self._miss(line.name, asked, replies)
         found = {}
         for site, (head, values) in replies.items():
@@ -120,7 +130,7 @@ class RemoteSites:
                 found[site] = read(site, head, values)
             except BadUploadError as error:
                 self.left_out[site] = f"{line.name}: {error}"
-        return found
+        return self._journal.same(line.name, queries, found)
 
     def _record(self, query: BoundedSum, line: Line, sensitivity: float, std: float) -> None:
         entry = (line.purpose, query.describe, line.event, sensitivity, std, line.share)
@@ -134,10 +144,11 @@ class RemoteSites:
                 self.left_out.setdefault(site, f"{name}: did not answer {PATIENCE} rounds in a row.")
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """End the run at every site; what each says it has spent."""
-        message = canonical({"ask": "close", "run": self._run})
+        """End the run at every site; what each says it has spent, in all its runs together."""
+        message = canonical({"ask": "close", "run": self._journal.run})
         asked = [site for site in self.facts if site not in self.left_out]
-        return {site: head for site, (head, _) in self._exchange("close", dict.fromkeys(asked, message)).items()}
+        replies = sorted(self._exchange("close", dict.fromkeys(asked, message)).items())
+        return {site: head for site, (head, _) in replies if isinstance(head.get("epsilon"), int | float)}
 
     def _exchange(self, line: str, requests: Mapping[str, str]) -> dict[str, tuple[dict[str, Any], bytes]]:
         replies = {}

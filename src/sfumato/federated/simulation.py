@@ -16,7 +16,7 @@ from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.agreement import Watched
-from sfumato.federated.centring import OwnUnits, run_in_own_units
+from sfumato.federated.centring import OwnUnits, refuse_unless_own, run_in_own_units
 from sfumato.federated.facts import facts_of, site_noise
 from sfumato.federated.sparse import SparseSites, run_sparse_sites
 from sfumato.federated.task import federated_task, too_small
@@ -99,8 +99,8 @@ def simulate(
     if isinstance(task, SparseSites) and kind.share != 1:
         raise InputError("trust must be 'sites' for a sparse fit: a private pick is no sum whose noise can be shared.")
     own = one_of("centring", centring, ("pooled", "sites")) == "sites"
-    if own and (fitted.bounds is not None or not isinstance(task, Task) or kind.share != 1):
-        raise InputError("centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'.")
+    if own:
+        refuse_unless_own(fitted, kind.share)
     noises = {name: site_noise(fitted.random_state, name) for name in sources}
     if any(noise.rehearsal for noise in noises.values()):
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
@@ -125,7 +125,8 @@ def fit_sites(
         ledgers[name].trust = trust
         doors[name] = SiteCurator(OneThread(source), plan, ledgers[name], noises[name], trust)
     sizes = {name: facts_of(source, relation).n_records for name, source in sources.items()}
-    inside = OwnUnits(doors, sizes, task.n_features) if own_units else InProcess(doors, sizes)
+    here = InProcess(doors, sizes)
+    inside = OwnUnits(here, task.n_features) if own_units else here
     watched = Watched(inside, leave_out=leave_out and trust.share == 1 and not own_units)
     curator = FederatedCurator(watched, relation, weigh=trust.share == 1)
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
@@ -164,8 +165,12 @@ class InProcess:
 
     def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
         """Everybody's release."""
+        return self.each(dict.fromkeys(self._doors, query), name)
+
+    def each(self, queries: Mapping[str, BoundedSum], name: str) -> Mapping[str, Release]:
+        """The releases of the sites in `queries`, each for its own question."""
         with threadpool_limits(limits=1, user_api="blas"):
-            return {site: door.answer(query, name) for site, door in self._doors.items()}
+            return {site: self._doors[site].answer(query, name) for site, query in queries.items()}
 
     def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
         """The picks of those asked."""

@@ -1,6 +1,7 @@
 """Site: the only code that sees records in a federation. It trusts nobody."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -93,7 +94,9 @@ class Site:
         kept = self._store.answer(terms.run, line, fingerprint)
         if kept is not None:
             return kept
-        query = self._decoders.setdefault(terms.run, Decoder()).query(question)
+        if terms.run not in self._decoders:  # one run at a time: what another left in memory is let go
+            self._decoders = {terms.run: Decoder()}
+        query = self._decoders[terms.run].query(question)
         inner = query.query if isinstance(query, OnColumns) else query
         if type(inner) is not kind_of(line):
             raise RefusedError(f"line {line!r} does not ask this kind of question.")
@@ -137,13 +140,18 @@ class Site:
 
 
 def handle(site: Site, request: str) -> tuple[str, bytes]:
-    """One message to a site and its reply: JSON, and the numbers as little-endian float64. Never raises.
+    """One message to a site and its reply: JSON, and the numbers as little-endian float64. Never raises."""
+    return guarded(lambda: _reply(site, _read(request)))
+
+
+def guarded(reply: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
+    """A reply, or the refusal to make it.
 
     A refusal is a sentence about the request. Anything unexpected is named by its type alone: an error text might
     quote a record.
     """
     try:
-        return _reply(site, _read(request))
+        return reply()
     except (RefusedError, SfumatoError) as error:
         return canonical({"refused": str(error)}), b""
     except Exception as error:

@@ -57,7 +57,7 @@ def release_from(
         raise BadUploadError("the upload has values that are not finite (NaN or inf).")
     event = line.event
     assert isinstance(event, Gaussian)
-    std = np.broadcast_to(mechanisms.gaussian_std(query, relation, event) * query.grid, query.shape)
+    std = mechanisms.released_std(query, relation, event)
     if records is not None:
         largest = records * query.norm / query.weights * query.grid + REACH * std
         if (np.abs(value) > largest * (1 + 1e-9)).any():

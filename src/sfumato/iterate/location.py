@@ -1,5 +1,8 @@
 """Bounds bought from the budget: location and scale of every feature from three rounds of histograms."""
 
+from collections.abc import Generator
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +12,7 @@ from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.solve.counts import standing_out
 from sfumato.statistics.histograms import OCTAVES, LinearHistograms, OctaveHistograms
+from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
 
 WIDTH = 4.0
@@ -23,15 +27,27 @@ def plan_location(share: float) -> tuple[Line, ...]:
 
 
 def find_bounds(curator: Curator, n_features: int) -> Bounds:
-    """Bounds ``mean +- 4 sd`` of each feature, from noisy histograms alone.
+    """Bounds ``mean +- 4 sd`` of each feature, from noisy histograms alone."""
+    search = locating(n_features)
+    query, name = next(search)
+    while True:
+        try:
+            query, name = search.send(curator.answer(query, name))
+        except StopIteration as end:
+            return cast(Bounds, end.value)
+
+
+def locating(n_features: int) -> Generator[tuple[BoundedSum, str], Release, Bounds]:
+    """The search for bounds: yields its questions with the names of their lines, is sent the releases.
 
     Signed octaves first, then 32 equal bins on the span of octaves that stand out of the noise, then 16 on the
     refined span. Each level has a public fallback for a feature where nothing stands out, so that what the data
     look like never decides whether an error is raised.
     """
-    lower, upper = _octave_span(curator.answer(OctaveHistograms(n_features), "magnitude"))
+    counts = yield OctaveHistograms(n_features), "magnitude"
+    lower, upper = _octave_span(counts)
     for bins, name in ((32, "span"), (16, "spread")):
-        counts = curator.answer(LinearHistograms(lower, upper, bins), name)
+        counts = yield LinearHistograms(lower, upper, bins), name
         edges = lower[:, None] + (upper - lower)[:, None] * np.arange(bins + 1) / bins
         if name == "span":
             lower, upper = _linear_span(counts, edges)

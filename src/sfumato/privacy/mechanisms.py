@@ -41,6 +41,19 @@ def gaussian(exact: IntArray, query: BoundedSum, relation: Relation, event: Gaus
     return Release(noisy * worth, std * worth)
 
 
+def released_std(query: BoundedSum, relation: Relation, event: Gaussian) -> FloatArray:
+    """What `gaussian` states as the noise of its release, to the last bit, for whoever gets its value alone.
+
+    >>> from sfumato.statistics.histograms import Bins, ResponseHistogram
+    >>> asked = ResponseHistogram(Bins(np.zeros(0))), "add-remove", Gaussian(0.3)
+    >>> more = released_std(*asked) / gaussian_std(*asked)
+    >>> bool((more > 1).all() and (more < 1 + 1 / FINEST).all())
+    True
+    """
+    std, shift = _refine(gaussian_std(query, relation, event), query)
+    return np.asarray(std * np.ldexp(query.grid, -shift))
+
+
 def laplace(exact: IntArray, query: BoundedSum, relation: Relation, event: Laplace, noise: Noise) -> Release:
     """The sum plus exact Laplace noise of scale ``L1 sensitivity / epsilon`` on every coordinate: pure epsilon."""
     scale, shift = _refine(np.array([query.l1_sensitivity(relation) / event.epsilon]), query)

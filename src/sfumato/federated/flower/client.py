@@ -1,50 +1,48 @@
-"""The ClientApp of a site: hands every message to `Site` and its reply back. Nothing else happens here."""
+"""The ClientApp of a site that has a SuperNode of Flower's: hands every message to `Site` and its reply back.
+
+Flower starts a process for every message, so the site is opened anew each time; what it must remember is in its ledger
+and its folder of answers.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.federated.site import Site, handle
-from sfumato.sources import scan
+from sfumato.federated.flower import library
+from sfumato.federated.flower.messages import reply_to, request_of
+from sfumato.federated.site import Site, guarded, handle
+from sfumato.files import open_source
+from sfumato.files.names import find
+
+NEEDED = ("name", "data", "response", "ledger", "folder")
+_CATEGORICAL = "categorical."
 
 
 def client_app() -> Any:
-    """A Flower ClientApp that answers queries from the table its node was configured with."""
-    from flwr.clientapp import ClientApp
-
-    app = ClientApp()
+    """A Flower ClientApp that answers from the table its node was configured with."""
+    app = library.ClientApp()
     app.query()(answer)
     return app
 
 
 def answer(message: Any, context: Any) -> Any:
-    """Reply to one message; a refusal is a reply too."""
-    head, values = handle(open_site(context.node_config), request_of(message))
+    """Reply to one message. A refusal is a reply too: Flower would send the text of an error to the coordinator."""
+    head, values = guarded(lambda: handle(open_site(context.node_config), request_of(message)))
     return reply_to(message, head, values)
 
 
 def open_site(config: Mapping[str, Any]) -> Site:
-    """The site a node was configured to be: data, response, ledger, folder, name; classes and seed if given."""
-    missing = [key for key in ("data", "response", "ledger", "folder", "name") if key not in config]
+    """The site a node was configured to be; lists are written as ``a|b|c``.
+
+    Needs name, data, response, ledger and folder; takes features, classes, categorical.COLUMN and seed.
+    """
+    missing = [key for key in NEEDED if key not in config]
     if missing:
-        raise InputError(f"node-config: {missing[0]!r} is missing; start the site with `sfumato federated site`.")
-    classes = str(config["classes"]).split("|") if "classes" in config else None
-    features = str(config["features"]).split("|") if "features" in config else None
-    source = scan(str(config["data"]), response=str(config["response"]), features=features, classes=classes)
-    seed = int(config["seed"]) if "seed" in config else None
-    return Site(source, str(config["ledger"]), str(config["folder"]), name=str(config["name"]), random_state=seed)
-
-
-def request_of(message: Any) -> str:
-    """The request a message carries; an empty one, which is refused, if there is none."""
-    from flwr.app import ConfigRecord
-
-    record = message.content.get("request")
-    return str(record.get("json", "")) if isinstance(record, ConfigRecord) else ""
-
-
-def reply_to(message: Any, head: str, values: bytes) -> Any:
-    """A reply as Flower carries it."""
-    from flwr.app import ConfigRecord, Message, RecordDict
-
-    return Message(RecordDict({"reply": ConfigRecord({"json": head, "values": values})}), reply_to=message)
+        raise InputError(f"node-config: {missing[0]!r} is missing; a site needs {', '.join(NEEDED)}.")
+    lists = {key: str(value).split("|") for key, value in config.items()}
+    declared = {key.removeprefix(_CATEGORICAL): names for key, names in lists.items() if key.startswith(_CATEGORICAL)}
+    told = {key: str(value) for key, value in config.items()}
+    features, classes = lists.get("features"), lists.get("classes")
+    source = open_source(find(told["data"]), told["response"], features, classes, declared)
+    seed = int(told["seed"]) if "seed" in told else None
+    return Site(source, told["ledger"], told["folder"], name=told["name"], random_state=seed)

@@ -1,64 +1,39 @@
-"""The Flower commands that a site and a coordinator run, so that neither needs to know them."""
+"""The one command of Flower's that is started: its server."""
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from sfumato.errors import InputError
 
 ENVIRONMENT = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
-CONNECTION = "sfumato"
-"""What ``flwr`` calls the coordinator in its own settings."""
+_CODE = """import sys
+from flwr.supercore.app_utils import start_parent_process_monitor
+from flwr.superlink.cli import flower_superlink
+start_parent_process_monitor(int(sys.argv.pop(1)))
+flower_superlink()
+"""
+"""``flower-superlink`` that ends with the process that started it, whatever ends that."""
 
 
-def environment(home: Path) -> dict[str, str]:
-    """Variables for every Flower command: no telemetry, its files under `home`, its helpers beside this Python."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    return {**os.environ, **ENVIRONMENT, "FLWR_HOME": str(home.absolute()), "PATH": path}
+def environment(home: Path) -> Mapping[str, str]:
+    """Variables for Flower: no telemetry, its files under `home`."""
+    return {**os.environ, **ENVIRONMENT, "FLWR_HOME": str(home.absolute())}
 
 
-def supernode(coordinator: str, ca: Path, key: Path, port: int, config: Mapping[str, str | int]) -> list[str]:
-    """A site's SuperNode.
-
-    >>> supernode("h:8000", Path("ca.crt"), Path("key"), 9094, {"name": "north", "seed": 7})[-1]
-    'name="north" seed=7'
-    """
-    told = " ".join(f"{name}={_quoted(name, value)}" for name, value in config.items())
-    where = ["--superlink", coordinator, "--root-certificates", str(ca), "--auth-supernode-private-key", str(key)]
-    return ["flower-supernode", *where, "--host", "127.0.0.1", "--port", str(port), "--node-config", told]
-
-
-def superlink(host: str, port: int, folder: Path, ca: Path, certificate: Path, key: Path) -> list[str]:
-    """The coordinator's SuperLink: TLS, registered nodes only, nothing installed at run time."""
-    listen = ["--host", host, "--port", str(port), "--database", str(folder / "link.db")]
+def superlink(host: str, port: int, secret: Path, nodes: Path, ca: Path, certificate: Path, key: Path) -> list[str]:
+    """Flower's server: TLS, registered nodes only; it starts no app. Who is registered stays in the file `nodes`."""
+    listen = ["--host", host, "--port", str(port), "--database", str(nodes)]
     files = ["--ssl-ca-certfile", str(ca), "--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)]
-    only = ["--enable-supernode-auth", "--disable-runtime-dependency-installation"]
-    return ["flower-superlink", *listen, *only, *files]
-
-
-def connection(home: Path, address: str, ca: Path) -> None:
-    """Write the connection that ``flwr`` uses."""
-    home.mkdir(parents=True, exist_ok=True)
-    text = f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\naddress = "{address}"\n'
-    (home / "config.toml").write_text(f'{text}root-certificates = "{ca.absolute()}"\n', encoding="utf-8")
-
-
-def register(key: Path) -> list[str]:
-    """Admit the site with this public key."""
-    return ["flwr", "supernode", "register", str(key.absolute()), CONNECTION]
-
-
-def fit(app: Path) -> list[str]:
-    """Start the fit that the app folder describes."""
-    return ["flwr", "run", str(app), CONNECTION]
+    only = ["--enable-supernode-auth", "--isolation", "process", "--superexec-auth-secret-file", str(secret)]
+    return [sys.executable, "-c", _CODE, str(os.getpid()), *listen, *only, *files]
 
 
 def demand_flower() -> None:
     """Refuse, with the remedy, where Flower is not installed."""
-    path = environment(Path())["PATH"]
-    if shutil.which("flower-superlink", path=path) is None:
+    if find_spec("flwr") is None:
         raise InputError("Flower is not installed; run: pip install 'sfumato[federated]'.")
 
 
@@ -67,11 +42,3 @@ def demand_files(**files: Path) -> None:
     for option, path in files.items():
         if not path.is_file():
             raise InputError(f"{option}: there is no file {path}.")
-
-
-def _quoted(name: str, value: str | int) -> str:
-    if isinstance(value, int):
-        return str(value)
-    if set(value) & set('"\\\n\r'):
-        raise InputError(f"{name} must not contain quotes, backslashes or line breaks, got {value!r}.")
-    return f'"{value}"'

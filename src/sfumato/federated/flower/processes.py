@@ -1,5 +1,6 @@
 """Flower's servers as child processes: each in a group of its own, so that stopping it leaves nothing behind."""
 
+import errno
 import os
 import signal
 import socket
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from sfumato.errors import InputError
 
-GRACE = 10.0
+GRACE = 5.0
 """Seconds a server has to end by itself before it is killed."""
 
 
@@ -33,39 +34,15 @@ def started(command: Sequence[str], environment: Mapping[str, str], log: Path) -
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(GRACE)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def finished(command: Sequence[str], environment: Mapping[str, str], seconds: float) -> str:
-    """What a command that ends by itself prints, errors and all."""
     try:
-        done = subprocess.run(
-            list(command),
-            env=dict(environment),
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired:
-        raise InputError(
-            f"{command[0]} did not end within {seconds:.0f} s; try again when the machine is idle."
-        ) from None
-    return done.stdout + done.stderr
-
-
-def free_port() -> int:
-    """A port of the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+    finally:  # also if the wait is interrupted once more
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def await_listener(host: str, port: int, process: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
@@ -76,13 +53,22 @@ def await_listener(host: str, port: int, process: subprocess.Popen[bytes], log: 
             probe.settimeout(1.0)
             if probe.connect_ex((host, port)) == 0:
                 return
-        time.sleep(0.2)
+        time.sleep(0.05)
     raise InputError(f"the server did not start to listen on {host}:{port}; see {log}.")
 
 
 def refuse_if_taken(host: str, port: int) -> None:
-    """Somebody who listens there already would be taken for our server."""
-    with socket.socket() as probe:
-        probe.settimeout(1.0)
-        if probe.connect_ex((host, port)) == 0:
-            raise InputError(f"port: something listens on {host}:{port} already; stop it or choose another port.")
+    """Refuse a place where the server cannot listen; somebody who listens there already would be taken for it."""
+    try:
+        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(
+                f"port: something listens on {host}:{port} already; stop it or choose another port."
+            ) from None
+        if error.errno == errno.EACCES:
+            raise InputError(f"port: {port} needs more rights; choose one from 1024 on.") from None
+        raise InputError(f"host: {host} is not an address of this machine; 0.0.0.0 stands for all of them.") from None
