@@ -110,4 +110,4 @@ def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
 
 def run_in_own_units(task: Task, curator: Curator) -> Outcome:
     """Walk the rest of the plan once every site has found its bounds."""
-    return solve(task, curator, find_ranks(curator, task.response, task.schedule.bins), UNITS)
+    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), UNITS)
