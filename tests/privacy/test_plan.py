@@ -56,11 +56,9 @@ def test_gaussian_plans_cost_the_whole_budget_and_never_more(shares, epsilon, de
 @pytest.mark.parametrize(("mechanisms", "budget"), MIXTURES)
 def test_mixtures_cost_the_whole_budget_and_never_more(mechanisms, budget):
     calibrated = plan_of(mechanisms).calibrate(budget)
-    # 1e-12 is the tolerance with which a budget forgives the rounding of a sum. dp_accounting, which totals all three
-    # mechanisms together, rounds losses up to a grid of 5,000 steps per epsilon: its total jumps as the plan is scaled,
-    # by one step at most.
-    step = 1 / 5_000 if (mechanisms, budget) == (ALL, WIDE) else 1e-6
-    assert 1 - step <= spent_over_asked(calibrated, budget) <= 1 + 1e-12
+    # 1e-12 is the tolerance with which a budget forgives the rounding of a sum; the numerical accountant rounds
+    # losses up to a grid, so its total jumps by a few 1e-6 as the plan is scaled.
+    assert 1 - 1e-5 <= spent_over_asked(calibrated, budget) <= 1 + 1e-12
     assert budget.allows(calibrated.events)
 
 

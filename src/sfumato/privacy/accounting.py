@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -203,9 +204,10 @@ def _interval(mu: float, pure: Counter[tuple[bool, float]], bound: float) -> flo
     if not interval <= atom < math.inf:
         return interval
     n = math.ceil(atom / interval)  # an atom between two grid points is rounded up, once for each pick
-    while atom / (atom / n) != n:
-        n += 1
-    return atom / n
+    aligned = atom / n
+    while Fraction(aligned) * n < Fraction(atom):  # by the last bit: the n-th point must not fall short of the atom
+        aligned = math.nextafter(aligned, math.inf)
+    return aligned
 
 
 def _pure(events: Sequence[Event]) -> Counter[tuple[bool, float]]:
