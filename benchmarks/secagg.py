@@ -23,7 +23,7 @@ from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.privacy.noise import SeededNoise
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
-from sfumato.settings.federated import SiteCurator, SiteLedger, trust_of
+from sfumato.settings.federated import SiteLedger, open_site, trust_of
 from sfumato.simulate import he
 from sfumato.sources import ArraySource
 from sfumato.statistics.histograms import Bins
@@ -48,7 +48,7 @@ def shares() -> tuple[list[Vector], list[Vector], float]:
     for i in range(SITES):
         source = OneThread(ArraySource(sample.x[i::SITES], sample.y[i::SITES], Response()))
         ledger = SiteLedger(budget, "replace", rehearsal=True)
-        release = SiteCurator(source, plan, ledger, SeededNoise(i), trust).answer(query, "slices")
+        release = open_site(source, plan, ledger, SeededNoise(i), trust).answer(query, "slices")
         noisy.append(release.value)
         exact.append(source.sum(query) * query.grid)
     return noisy, exact, float(np.median(release.noise_std)) * np.sqrt(SITES)

@@ -116,7 +116,7 @@ def test_the_noise_of_the_sum_has_the_variance_its_trust_model_states(trust, hon
     from sfumato.federated.simulation import InProcess, OneThread
     from sfumato.privacy.noise import SecureNoise
     from sfumato.privacy.plan import Line, Plan
-    from sfumato.settings.federated import FederatedCurator, SiteCurator, SiteLedger
+    from sfumato.settings.federated import FederatedCurator, SiteLedger, open_site
     from sfumato.statistics.histograms import Bins, ResponseHistogram
 
     budget, sites = Budget.approximate(1.0, 1e-5), 16
@@ -126,9 +126,9 @@ def test_the_noise_of_the_sum_has_the_variance_its_trust_model_states(trust, hon
     doors = {}
     for i in range(sites):
         ledger = SiteLedger(budget, "replace")
-        doors[f"s{i}"] = SiteCurator(OneThread(empty), plan, ledger, SecureNoise(), kind)
+        doors[f"s{i}"] = open_site(OneThread(empty), plan, ledger, SecureNoise(), kind)
     query = ResponseHistogram(Bins(np.arange(1.0, 4_000.0)))
-    total = FederatedCurator(InProcess(doors, dict.fromkeys(doors, 1)), "replace").answer(query, "ranks")
+    total = FederatedCurator(InProcess(doors, dict.fromkeys(doors, 1))).answer(query, "ranks")
     central = np.sqrt(2.0) / plan.lines[0].event.mu
     assert total.noise_std[0] == pytest.approx(wanted * central, rel=1e-6)
     assert np.std(total.value[1:]) == pytest.approx(wanted * central, rel=0.06)  # 5 standard errors

@@ -56,7 +56,7 @@ def test_a_weighted_sum_estimates_the_sum_over_all_sites(sizes):
             counts = {"a": 800.0, "b": 20.0}
             return {site: Release(np.array([counts[site]]), np.array([30.0])) for site in sizes}
 
-    found = FederatedCurator(Two(), "replace").answer(ResponseHistogram(Bins(np.zeros(0))), "ranks")
+    found = FederatedCurator(Two()).answer(ResponseHistogram(Bins(np.zeros(0))), "ranks")
     assert found.value[0] == pytest.approx(820.0)
     assert found.noise_std[0] <= np.hypot(30.0, 30.0) * (1 + 1e-12)
 

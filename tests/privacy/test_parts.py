@@ -58,7 +58,7 @@ def test_all_parts_together_cost_one_release():
     (x, y), total = sample(2000), 0.0
     curator, ledger = door(x, y, 3)
     for t in range(3):
-        total += curator.answer_part(QUERY, "steps", t).value.sum()
+        total += curator.answer(Part(QUERY, t, 3), "steps").value.sum()
     assert total_epsilon([entry.event for entry in ledger.entries], 1e-6) == pytest.approx(1.0)  # one entry, whole
     # Noise per bin and part: sqrt(2) times 4.22; six of them.
     assert abs(total - 2000) < 5 * np.sqrt(6) * np.sqrt(2) * 4.23
@@ -67,10 +67,21 @@ def test_all_parts_together_cost_one_release():
 def test_a_part_is_answered_once_and_only_if_planned():
     x, y = sample(50)
     curator, _ = door(x, y, 2)
-    curator.answer_part(QUERY, "steps", 1)
+    curator.answer(Part(QUERY, 1, 2), "steps")
     for part in (1, 2, -1):
         with pytest.raises(RuntimeError, match="no unanswered part"):
-            curator.answer_part(QUERY, "steps", part)
+            curator.answer(Part(QUERY, part, 2), "steps")
+
+
+def test_a_refused_question_does_not_make_the_next_part_free():
+    x, y = sample(50)
+    curator, ledger = door(x, y, 2)
+    for query in (QUERY, Part(QUERY, 0, 3)):  # all records, or a part of another division
+        with pytest.raises(RuntimeError, match="no unanswered part"):
+            curator.answer(query, "steps")
+    assert not ledger.entries
+    curator.answer(Part(QUERY, 0, 2), "steps")
+    assert len(ledger.entries) == 1
 
 
 def test_replacing_a_record_by_one_of_another_part_moves_all_answers_by_no_more_than_the_diameter():

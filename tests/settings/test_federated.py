@@ -23,23 +23,23 @@ QUERY = OctaveHistograms(1)
 
 
 def test_sums_add_and_noise_adds_in_quadrature():
-    total = FederatedCurator(Answers({"a": 5, "b": 5}, {"a": 1.0, "b": 2.0}), "replace").answer(QUERY, "x")
+    total = FederatedCurator(Answers({"a": 5, "b": 5}, {"a": 1.0, "b": 2.0})).answer(QUERY, "x")
     assert total.value == [3.0] and total.noise_std == [np.hypot(3.0, 3.0)]
 
 
 def test_a_site_that_is_missing_is_made_up_for_by_public_sizes():
-    total = FederatedCurator(Answers({"a": 30, "b": 10}, {"a": 6.0}), "replace").answer(QUERY, "x")
+    total = FederatedCurator(Answers({"a": 30, "b": 10}, {"a": 6.0})).answer(QUERY, "x")
     assert total.value == [8.0] and total.noise_std == [4.0]
 
 
 def test_where_sizes_are_private_sites_count_alike():
-    total = FederatedCurator(Answers({"a": None, "b": None}, {"a": 6.0}), "add-remove").answer(QUERY, "x")
+    total = FederatedCurator(Answers({"a": None, "b": None}, {"a": 6.0})).answer(QUERY, "x")
     assert total.value == [12.0]
 
 
 def test_too_few_sites_end_the_run_with_one_sentence():
     with pytest.raises(SitesLostError, match="only 1 of 2 sites answered 'x', 2 are needed"):
-        FederatedCurator(Answers({"a": 1, "b": 1}, {"a": 1.0}), "replace", 2).answer(QUERY, "x")
+        FederatedCurator(Answers({"a": 1, "b": 1}, {"a": 1.0}), 2).answer(QUERY, "x")
 
 
 def test_by_default_no_single_other_site_can_undo_shared_noise():

@@ -14,9 +14,9 @@ from sfumato.audit.result import AuditResult
 from sfumato.audit.transcript import Transcript, log_ratio, overheard, realised
 from sfumato.bounds import Bounds
 from sfumato.errors import PrivacyWarning
-from sfumato.estimators.parameters import budget_of
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise, SeededNoise
+from sfumato.privacy.parameters import budget_of
 from sfumato.records import Records
 from sfumato.typing import FloatArray, Relation
 

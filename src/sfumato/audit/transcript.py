@@ -6,12 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.estimators import session
-from sfumato.privacy.curator import Curator, Setting
+from sfumato.privacy.door import Behind, Door, watching
 from sfumato.privacy.events import Selection
-from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.noise import Noise
-from sfumato.privacy.plan import Plan
 from sfumato.records import Records
 from sfumato.release import Release
 from sfumato.sums import BoundedSum
@@ -85,43 +81,24 @@ def realised(transcript: Transcript, d: Records, d_prime: Records) -> float:
     return float(np.sqrt(sum(one.shift(d, d_prime) ** 2 for one in transcript)))
 
 
-class _Overheard:
-    """A setting that remembers what it was last asked."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Witness:
+    """A door that writes down every question and every answer that pass through another one."""
 
-    def __init__(self, setting: Setting) -> None:
-        self._setting = setting
-        self.last: BoundedSum | None = None
-
-    def sum(self, query: BoundedSum) -> IntArray:
-        self.last = query
-        return self._setting.sum(query)
-
-
-class Witness(Curator):
-    """A curator that also keeps every question, as it reached the records, and every answer."""
-
-    def __init__(self, setting: Setting, plan: Plan, ledger: Ledger, noise: Noise) -> None:
-        self._heard = _Overheard(setting)
-        super().__init__(self._heard, plan, ledger, noise)
-        self.transcript: Transcript = []
+    door: Door
+    behind: Behind
+    transcript: Transcript
 
     def answer(self, query: BoundedSum, name: str) -> Release:
-        return self._keep(super().answer(query, name))
-
-    def answer_part(self, query: BoundedSum, name: str, part: int) -> Release:
-        return self._keep(super().answer_part(query, name, part))
+        release = self.door.answer(query, name)
+        self.transcript.append(Answer(query, release))
+        return release
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
-        event = self._open[name].event
-        picked = super().select(query, name)
-        assert isinstance(event, Selection) and self._heard.last is not None
-        self.transcript.append(Pick(self._heard.last, picked, 2.0 * query.peak(self.relation) / event.epsilon))
+        picked, event = self.door.select(query, name), self.behind.plan.line(name).event
+        assert isinstance(event, Selection)
+        self.transcript.append(Pick(query, picked, 2.0 * query.peak(self.behind.relation) / event.epsilon))
         return picked
-
-    def _keep(self, release: Release) -> Release:
-        assert self._heard.last is not None
-        self.transcript.append(Answer(self._heard.last, release))
-        return release
 
 
 @contextmanager
@@ -135,15 +112,5 @@ def overheard() -> Iterator[Transcript]:
     'ResponseHistogram'
     """
     transcript: Transcript = []
-
-    class Listening(Witness):
-        def __init__(self, setting: Setting, plan: Plan, ledger: Ledger, noise: Noise) -> None:
-            super().__init__(setting, plan, ledger, noise)
-            self.transcript = transcript
-
-    door = vars(session)  # every private fit opens its door there
-    before, door["Curator"] = door["Curator"], Listening
-    try:
+    with watching(lambda door, behind: Witness(door, behind, transcript)):
         yield transcript
-    finally:
-        door["Curator"] = before

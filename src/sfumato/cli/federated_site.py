@@ -41,11 +41,11 @@ def site(
 
     Stopped in the middle of a run? The same command goes on with it, at no further cost.
     """
-    from sfumato.estimators.parameters import relation_of
     from sfumato.federated.flower.commands import demand_files, demand_flower
     from sfumato.federated.site import Site, handle
     from sfumato.files import open_source
     from sfumato.files.names import find
+    from sfumato.privacy.parameters import relation_of
 
     demand_flower()
     demand_files(ca=ca, key=key)

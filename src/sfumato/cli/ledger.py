@@ -40,8 +40,8 @@ def create(
     purpose: Annotated[str, typer.Option(help="What the data may be used for.")] = "",
 ) -> None:
     """Open a new account with a cap on what all runs together may spend."""
-    from sfumato.estimators.parameters import relation_of
     from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.parameters import relation_of
 
     if path.exists():
         raise InputError(f"ledger: {path} exists already; look at it with 'sfumato ledger show {path}'.")

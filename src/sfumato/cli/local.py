@@ -40,8 +40,8 @@ def randomize(
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        from sfumato.estimators.parameters import noise_of
         from sfumato.local.forms import to_text
+        from sfumato.privacy.parameters import noise_of
 
         form = _form(epsilon, delta, edges, names(classes), within, mechanism)
         table = _read(data)

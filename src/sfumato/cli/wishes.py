@@ -41,7 +41,8 @@ class Wishes:
 
     def build(self) -> Any:
         """The estimator, its parameters checked; it has no bounds yet."""
-        from sfumato.estimators.parameters import budget_of, noise_of, one_of, relation_of
+        from sfumato.estimators.parameters import one_of
+        from sfumato.privacy.parameters import budget_of, noise_of, relation_of
 
         if self.rho is not None and (self.epsilon is not None or self.delta is not None):
             raise InputError("rho: give either --rho, or --epsilon and --delta, not both.")

@@ -10,10 +10,11 @@ from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import transform_array
-from sfumato.estimators.parameters import budget_of, relation_of, sizes_of
+from sfumato.estimators.parameters import sizes_of
 from sfumato.estimators.reporting import Reporting
 from sfumato.planner.outlook import Outlook
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.sources import declared_response

@@ -11,7 +11,7 @@ from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import paired_source, second_array
-from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, sizes_of
+from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, sizes_of
 from sfumato.estimators.printed_pairs import NEEDS, printed_canonical
 from sfumato.estimators.session import open_session
 from sfumato.iterate.canonical import joint_pairs, plan_pairs
@@ -21,8 +21,9 @@ from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
 from sfumato.iterate.shape import clipped
 from sfumato.planner.canonical import Pairs
 from sfumato.planner.outlook import Outlook
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Line, Plan
 from sfumato.solve.canonical import Canonical, orthonormal_rows, unit_rows
 from sfumato.solve.dimension import Choice
@@ -63,7 +64,7 @@ class CanonicalTask:
         size, k = self.n_features + self.n_targets, self.n_directions or 1
         return Outlook((("refined", self.plan()),), size, k, Pairs(size, k, n_targets=self.n_targets))
 
-    def run(self, curator: Curator) -> tuple[Bounds, FloatArray, Canonical]:
+    def run(self, curator: Door) -> tuple[Bounds, FloatArray, Canonical]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
         p, size = self.n_features, self.n_features + self.n_targets
         bounds = _joined(*self.bounds, p, self.n_targets) if self.bounds else find_bounds(curator, size)
@@ -73,7 +74,7 @@ class CanonicalTask:
             return bounds, *self._flow(curator, grid, n)
         return bounds, *joint_pairs(curator, grid, p, n, self.n_directions)
 
-    def _flow(self, curator: Curator, grid: Grid, n: float) -> tuple[FloatArray, Canonical]:
+    def _flow(self, curator: Door, grid: Grid, n: float) -> tuple[FloatArray, Canonical]:
         """The first pair by Rayleigh flow of the cross-covariances, both ways, against the two covariances."""
         p, size = self.n_features, grid.n_features
         query = whole(clipped(curator, grid))
@@ -193,7 +194,7 @@ class PrivateCCA(PrivateReducer):
             mean = self.bounds_.grid(p + task.n_targets).centre
             found = printed_canonical(self.bounds_, p, session, self)
         else:
-            self.bounds_, mean, found = task.run(session.curator(task.plan()))
+            self.bounds_, mean, found = task.run(session.open(task.plan()))
         self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
         self.correlations_ = self.eigenvalues_ = found.correlations
@@ -238,6 +239,6 @@ def _joined(x: Bounds, y: Bounds, p: int, q: int) -> Bounds:
     return Bounds(lower, upper)
 
 
-def _count(curator: Curator, size: int) -> float:
+def _count(curator: Door, size: int) -> float:
     released = curator.answer(ResponseHistogram(Bins(np.empty(0))), "count")
     return max(float(released.value[0]), 10.0 * size)

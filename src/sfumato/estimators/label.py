@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.index_model import refine
 from sfumato.estimators.inputs import fit_source, transform_array
-from sfumato.estimators.parameters import directions_of, noise_of
+from sfumato.estimators.parameters import directions_of
 from sfumato.estimators.reference import SIR
 from sfumato.estimators.reporting import Reporting
 from sfumato.estimators.session import REHEARSAL
@@ -24,6 +24,7 @@ from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
 from sfumato.local.pilot import find_edges, split
 from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of
 from sfumato.privacy.noise import Noise
+from sfumato.privacy.parameters import noise_of
 from sfumato.typing import FloatArray, IntArray
 
 PROTECTS = f"the label of each person (its owner's own answer y alone); {LABEL_ONLY}"

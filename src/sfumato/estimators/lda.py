@@ -22,7 +22,7 @@ from sfumato.iterate.rayleigh import plan_flow
 from sfumato.iterate.shape import clipped, plan_shape, rough_shape
 from sfumato.planner.discriminant import Groups
 from sfumato.planner.outlook import Outlook
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -73,7 +73,7 @@ class DiscriminantTask:
         law = Groups(self.n_features, response=self.response)
         return Outlook((("one-shot", self.plan()),), self.n_features, law=law)
 
-    def run(self, curator: Curator) -> DiscriminantOutcome:
+    def run(self, curator: Door) -> DiscriminantOutcome:
         """Walk the plan."""
         bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
         grid = bounds.grid(self.n_features)
@@ -197,7 +197,7 @@ class PrivateLDA(PrivateReducer):
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
             return self._printed(task, session)
-        outcome = task.run(session.curator(task.plan()))
+        outcome = task.run(session.open(task.plan()))
         self.directions_ = outcome.spectrum.directions
         self.standard_errors_ = outcome.spectrum.standard_errors
         self.eigenvalues_ = outcome.fit.eigenvalues

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source, transform_array
-from sfumato.estimators.parameters import directions_of, noise_of
+from sfumato.estimators.parameters import directions_of
 from sfumato.estimators.reporting import Reporting
 from sfumato.estimators.session import REHEARSAL
 from sfumato.local.answers import LocalLedger
@@ -23,6 +23,7 @@ from sfumato.planner.forecast import records_needed
 from sfumato.planner.law import useless
 from sfumato.planner.population import Population
 from sfumato.privacy.ledger import Entry
+from sfumato.privacy.parameters import noise_of
 from sfumato.typing import FloatArray
 
 PROTECTS = "the whole record of each person, features and label"

@@ -13,7 +13,6 @@ from sfumato.iterate.peeling import start
 from sfumato.iterate.pencil import bic_dimension, moments_of
 from sfumato.iterate.printed import (
     REASON,
-    Printed,
     exact_pair,
     printed_descent,
     printed_peel,
@@ -21,6 +20,7 @@ from sfumato.iterate.printed import (
     printed_slices,
 )
 from sfumato.iterate.printed_flow import COVARIANCE, FLOW_REASON, KERNEL, printed_flow, zcdp_of
+from sfumato.privacy.printed import Printed
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import ResponseHistogram
 from sfumato.sums import BoundedSum
@@ -30,7 +30,7 @@ from sfumato.typing import IntArray
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
     """Directions and the features they rest on."""
     if estimator.calibration == "tight":
-        return tight(task, session.curator(task.plan()))
+        return tight(task, session.open(task.plan()))
     if task.validate:
         raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
     flows = task.method in FLOWS

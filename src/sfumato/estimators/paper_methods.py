@@ -35,7 +35,7 @@ from sfumato.iterate.pencil import (
 from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
 from sfumato.iterate.validation import choose_size, leading, plan_validation
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.solve.dimension import Choice
@@ -128,7 +128,7 @@ def paper_task(
     )
 
 
-def tight(task: PaperTask, curator: Curator) -> tuple[Outcome, IntArray]:
+def tight(task: PaperTask, curator: Door) -> tuple[Outcome, IntArray]:
     """The algorithm with bounded sums and one total budget."""
     grid = task.grid
     sliced = histogram_slices(curator, task.response, *task.slicing)
@@ -148,7 +148,7 @@ def tight(task: PaperTask, curator: Curator) -> tuple[Outcome, IntArray]:
     return outcome_of(task, state, found, sliced)
 
 
-def _flow(task: PaperTask, curator: Curator, sliced: Sliced, support: IntArray, n: float) -> tuple[Outcome, IntArray]:
+def _flow(task: PaperTask, curator: Door, sliced: Sliced, support: IntArray, n: float) -> tuple[Outcome, IntArray]:
     """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
     grid, p = some_columns(task.grid, support), len(support)
     query = moments_of(grid, sliced)

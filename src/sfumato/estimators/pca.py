@@ -8,15 +8,16 @@ import numpy as np
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
-from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of
+from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
 from sfumato.estimators.session import Session, open_printed, open_session
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.principal import Method, Principal, along, plan_principal, principal
 from sfumato.iterate.printed_flow import COVARIANCE, FLOW_REASON, printed_flow, zcdp_of
 from sfumato.planner.outlook import Outlook
 from sfumato.planner.principal import Spiked
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.solve.pairs import principal_pair
@@ -51,7 +52,7 @@ class PrincipalTask:
         law = Spiked(self.n_features, self.n_directions)
         return Outlook(plans, self.n_features, self.n_directions, law)
 
-    def run(self, curator: Curator) -> tuple[Bounds, Principal]:
+    def run(self, curator: Door) -> tuple[Bounds, Principal]:
         """Walk the plan."""
         bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
         grid = common_scale(bounds.grid(self.n_features))
@@ -155,7 +156,7 @@ class PrivatePCA(PrivateReducer):
         if self.calibration == "paper":
             self._keep(*self._printed(task, session), session.ledger)
         else:
-            self._keep(*task.run(session.curator(task.plan())), session.ledger)
+            self._keep(*task.run(session.open(task.plan())), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:

@@ -13,7 +13,7 @@ from sfumato.iterate.picture import Picture, plan_picture, take_picture
 from sfumato.iterate.ranks import Ranks, find_ranks, plan_ranks
 from sfumato.iterate.shape import plan_shape, rough_shape
 from sfumato.planner.outlook import Outlook
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.solve.spectral import Spectrum, directions_in_x
@@ -79,13 +79,13 @@ class Outcome:
     picture: Picture | None
 
 
-def run(task: Task, curator: Curator) -> Outcome:
+def run(task: Task, curator: Door) -> Outcome:
     """Walk the plan."""
     bounds = task.bounds if task.bounds is not None else find_bounds(curator, task.n_features)
     return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), bounds)
 
 
-def solve(task: Task, curator: Curator, ranks: Ranks, bounds: Bounds) -> Outcome:
+def solve(task: Task, curator: Door, ranks: Ranks, bounds: Bounds) -> Outcome:
     """The rest of the plan, once bounds and ranks are known."""
     grid = bounds.grid(task.n_features)
     # The number of records is public, or else what the released histogram of y says, kept away from zero.

@@ -14,11 +14,11 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source, transform_array
-from sfumato.estimators.parameters import noise_of
 from sfumato.estimators.reporting import Reporting
 from sfumato.estimators.session import REHEARSAL
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
 from sfumato.local.numbers import NumberRandomiser
+from sfumato.privacy.parameters import noise_of
 from sfumato.solve.thresholding import Squares, threshold
 from sfumato.typing import FloatArray
 

@@ -16,7 +16,7 @@ from sfumato.iterate.second_order import Kernel, SecondOrder, plan_second_order,
 from sfumato.iterate.shape import plan_shape, rough_shape
 from sfumato.planner.outlook import Outlook
 from sfumato.planner.second_order import Even
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -52,7 +52,7 @@ class SecondOrderTask:
         law = Even(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
         return Outlook(((self.kernel.upper(), self.plan()),), self.n_features, law=law)
 
-    def run(self, curator: Curator) -> "SecondOrderOutcome":
+    def run(self, curator: Door) -> "SecondOrderOutcome":
         """Walk the plan."""
         bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
         grid = bounds.grid(self.n_features)
@@ -109,7 +109,7 @@ class _SecondOrder(PrivateReducer):
         """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y."""
         session = open_session(self, X, y)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        outcome = task.run(session.curator(task.plan()))
+        outcome = task.run(session.open(task.plan()))
         self.directions_ = outcome.spectrum.directions
         self.standard_errors_ = outcome.spectrum.standard_errors
         self.eigenvalues_ = outcome.fit.eigenvalues

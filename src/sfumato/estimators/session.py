@@ -7,13 +7,14 @@ from typing import Any
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source
-from sfumato.estimators.parameters import budget_of, noise_of, open_ledger, relation_of
-from sfumato.iterate.printed import Printed
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Behind, Door, opened
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
+from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.printed import Printed
 from sfumato.settings.central import Central
 from sfumato.sources import Source
 
@@ -34,9 +35,11 @@ class Session:
         """Number of records where it is public, under replace-one; None under add/remove-one."""
         return self.source.count() if self.ledger.relation == "replace" else None
 
-    def curator(self, plan: Plan) -> Curator:
+    def open(self, plan: Plan) -> Door:
         """The door, for a plan scaled to cost exactly the budget."""
-        return Curator(Central(self.source), plan.calibrate(self.budget), self.ledger, self.noise)
+        setting, calibrated = Central(self.source), plan.calibrate(self.budget)
+        curator = Curator(setting, calibrated, self.ledger, self.noise)
+        return opened(curator, Behind(setting, calibrated, self.ledger.relation))
 
 
 def open_session(estimator: Any, X: Any, y: Any, reader: Callable[..., Source] = fit_source) -> Session:

@@ -11,11 +11,12 @@ from sfumato.estimators.auto import with_best_method
 from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.paper_fit import fit_paper
 from sfumato.estimators.paper_methods import LOW, PaperTask, paper_task
-from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, share_of
+from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task, run
 from sfumato.estimators.session import open_session
 from sfumato.iterate.picture import Picture
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.records import Response
 
 METHODS = ("auto", "descent", "one-shot", *LOW)
@@ -139,7 +140,7 @@ class PrivateSIR(PrivateReducer):
         if isinstance(task, PaperTask):
             self._keep(fit_paper(task, session, self)[0], session.ledger)
         else:
-            self._keep(run(task, session.curator(task.plan())), session.ledger)
+            self._keep(run(task, session.open(task.plan())), session.ledger)
         return self
 
     def summary_plot(self, ax: Any = None) -> Any:

@@ -9,18 +9,13 @@ from sfumato.errors import InputError
 from sfumato.estimators.base import checked_bounds
 from sfumato.estimators.paper_fit import fit_paper
 from sfumato.estimators.paper_methods import HIGH, PaperTask, paper_task
-from sfumato.estimators.parameters import (
-    CALIBRATIONS,
-    budget_of,
-    directions_of,
-    one_of,
-    share_of,
-)
+from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, share_of
 from sfumato.estimators.session import open_session
 from sfumato.estimators.sir import PICTURE_SHARE, PrivateSIR
 from sfumato.estimators.sparse_pipeline import SparseTask, run_sparse, usual_picks
 from sfumato.iterate.screening import Screen
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.parameters import budget_of
 from sfumato.records import Response
 
 METHODS = ("auto", "screen", *HIGH)
@@ -124,7 +119,7 @@ class PrivateSparseSIR(PrivateSIR):
         if isinstance(task, PaperTask):
             outcome, self.support_ = fit_paper(task, session, self)
         else:
-            outcome, self.screen_ = run_sparse(task, session.curator(task.plan()))
+            outcome, self.screen_ = run_sparse(task, session.open(task.plan()))
             self.support_ = self.screen_.kept
         self._keep(outcome, session.ledger)
         return self

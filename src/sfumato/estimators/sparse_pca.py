@@ -16,7 +16,7 @@ from sfumato.iterate.principal import Method
 from sfumato.iterate.variances import Loadings, loadings, plan_loadings, plan_variances
 from sfumato.planner.outlook import Outlook
 from sfumato.planner.varying import Varying
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -66,7 +66,7 @@ class SparsePrincipalTask:
         law = Varying(self.n_features, picks=self.picks)
         return Outlook((("screen", self.plan()),), self.n_features, law=law)
 
-    def run(self, curator: Curator) -> tuple[Bounds, Loadings]:
+    def run(self, curator: Door) -> tuple[Bounds, Loadings]:
         """Walk the plan."""
         bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
         grid, descends = common_scale(bounds.grid(self.n_features)), self.method == "dp-spca"
@@ -165,7 +165,7 @@ class PrivateSparsePCA(PrivateReducer):
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
         session = open_session(self, X, None)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self.bounds_, found = task.run(session.curator(task.plan()))
+        self.bounds_, found = task.run(session.open(task.plan()))
         self._keep(task, found)
         self.ledger_ = session.ledger
         return self

@@ -16,7 +16,7 @@ from sfumato.iterate.spans import find_spans, plan_spans
 from sfumato.planner.outlook import Outlook
 from sfumato.planner.screened import Screened
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.solve.spectral import Spectrum
@@ -90,7 +90,7 @@ def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_direct
     return min(n_features, max(least, int(min(most, 8.0))))
 
 
-def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
+def run_sparse(task: SparseTask, curator: Door) -> tuple[Outcome, Screen]:
     """Walk the plan; the outcome is about all features again."""
     ranks = find_quantiles(curator, task.response)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)

@@ -11,7 +11,7 @@ from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.iterate.location import locating
 from sfumato.iterate.ranks import find_ranks
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.release import Release
 from sfumato.settings.federated import SitesLostError
 from sfumato.sums import BoundedSum
@@ -108,6 +108,6 @@ def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
         raise InputError("centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'.")
 
 
-def run_in_own_units(task: Task, curator: Curator) -> Outcome:
+def run_in_own_units(task: Task, curator: Door) -> Outcome:
     """Walk the rest of the plan once every site has found its bounds."""
     return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), UNITS)

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.base import clone
 
 from sfumato.errors import InputError
-from sfumato.estimators.parameters import budget_of, relation_of
 from sfumato.estimators.pipeline import Task
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.federated.agreement import Watched
@@ -19,6 +18,7 @@ from sfumato.federated.simulation import walk
 from sfumato.federated.sparse import SparseSites
 from sfumato.federated.task import federated_task, too_small
 from sfumato.federated.terms import Terms
+from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.settings.federated import FederatedCurator, SiteLedger, SitesLostError, trust_of
 
 
@@ -128,7 +128,7 @@ def _walk(
 ) -> None:
     inside = OwnUnits(remote, task.n_features, needed) if own_units else remote
     watched = Watched(inside, leave_out=leave_out and not own_units)
-    curator = FederatedCurator(watched, ledger.relation, needed)
+    curator = FederatedCurator(watched, needed)
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
         for site in remote.sizes.keys() - inside.bounds.keys():
             remote.left_out.setdefault(site, "did not answer while it was asked for units of its own.")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.estimators.parameters import noise_of
 from sfumato.privacy.noise import Noise, SecureNoise
+from sfumato.privacy.parameters import noise_of
 from sfumato.records import Response
 from sfumato.settings.federated import LineNoise
 from sfumato.sources import Source

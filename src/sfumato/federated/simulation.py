@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source
-from sfumato.estimators.parameters import budget_of, one_of, relation_of
+from sfumato.estimators.parameters import one_of
 from sfumato.estimators.pipeline import Outcome, Task, run
 from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.sir import PrivateSIR
@@ -20,10 +20,11 @@ from sfumato.federated.centring import OwnUnits, refuse_unless_own, run_in_own_u
 from sfumato.federated.facts import facts_of, site_noise
 from sfumato.federated.sparse import SparseSites, run_sparse_sites
 from sfumato.federated.task import federated_task, too_small
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.noise import Noise
+from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.release import Release
-from sfumato.settings.federated import FederatedCurator, SiteCurator, SiteLedger, Trust, trust_of
+from sfumato.settings.federated import FederatedCurator, SiteLedger, Trust, open_site, trust_of
 from sfumato.sources import Source
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
@@ -123,12 +124,12 @@ def fit_sites(
     for name, source in sources.items():
         ledgers[name] = SiteLedger(budget, relation, rehearsal=noises[name].rehearsal)
         ledgers[name].trust = trust
-        doors[name] = SiteCurator(OneThread(source), plan, ledgers[name], noises[name], trust)
+        doors[name] = open_site(OneThread(source), plan, ledgers[name], noises[name], trust, name)
     sizes = {name: facts_of(source, relation).n_records for name, source in sources.items()}
     here = InProcess(doors, sizes)
     inside = OwnUnits(here, task.n_features) if own_units else here
     watched = Watched(inside, leave_out=leave_out and trust.share == 1 and not own_units)
-    curator = FederatedCurator(watched, relation, weigh=trust.share == 1)
+    curator = FederatedCurator(watched, weigh=trust.share == 1)
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
         fitted.local_, outcome = inside.bounds, run_in_own_units(task, curator)
     else:
@@ -154,7 +155,7 @@ def walk(task: Task | SparseSites, curator: FederatedCurator, fitted: PrivateSIR
 class InProcess:
     """Sites that are a function call away."""
 
-    def __init__(self, doors: Mapping[str, Curator], sizes: Mapping[str, int | None]) -> None:
+    def __init__(self, doors: Mapping[str, Door], sizes: Mapping[str, int | None]) -> None:
         self._doors = doors
         self._sizes = sizes
 

@@ -17,7 +17,7 @@ from sfumato.federated.terms import Terms, kind_of, run_from, terms_from
 from sfumato.federated.wire import Decoder, RefusedError, canonical, digest
 from sfumato.privacy.budget import Budget
 from sfumato.settings.central import Central
-from sfumato.settings.federated import SiteCurator, site_plan
+from sfumato.settings.federated import open_site, site_plan
 from sfumato.sources import Source
 from sfumato.statistics.columns import OnColumns
 from sfumato.typing import FloatArray
@@ -105,7 +105,7 @@ class Site:
         self._store.claim(terms.run, line, fingerprint)
         plan = terms.plan()
         try:
-            door = SiteCurator(Central(self._source), plan, ledger, noise, terms.trust)
+            door = open_site(Central(self._source), plan, ledger, noise, terms.trust, self.name)
             picks = plan.line(line).mechanism == "selection"
             value = door.select(query, line).astype(np.float64) if picks else door.answer(query, line).value
         except BudgetError as error:

@@ -7,7 +7,6 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
-from sfumato.estimators.parameters import budget_of
 from sfumato.estimators.pipeline import Task
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.estimators.sparse_pipeline import SparseTask
@@ -16,6 +15,7 @@ from sfumato.federated.sparse import SparseSites
 from sfumato.federated.voting import PICKS, rounds
 from sfumato.iterate.descent import Schedule
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.parameters import budget_of
 from sfumato.typing import Relation
 
 FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato.errors import SfumatoError
-from sfumato.estimators.parameters import relation_of
 from sfumato.federated.voting import PICKS, plan_votes
 from sfumato.federated.wire import RefusedError
 from sfumato.iterate.descent import Schedule, plan_descent
@@ -16,6 +15,7 @@ from sfumato.iterate.picture import plan_picture
 from sfumato.iterate.ranks import plan_ranks
 from sfumato.iterate.shape import plan_shape
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.parameters import relation_of
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.settings.federated import Trust, trust_of

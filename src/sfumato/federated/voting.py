@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.screening import Screen
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -104,7 +104,7 @@ class Ballot:
         return SignScores(self.centre[columns], self.ranks.bins, self.tables[which])
 
 
-def screen_by_votes(curator: Curator, voters: Voters, ballot: Ballot, n: float, at_least: int) -> Screen:
+def screen_by_votes(curator: Door, voters: Voters, ballot: Ballot, n: float, at_least: int) -> Screen:
     """Gather candidates, release the sums of their scores, keep what stands out."""
     scores, named = np.zeros(len(ballot.centre)), _named(voters, ballot)
     for which, columns in enumerate(named):
@@ -132,7 +132,7 @@ def _named(voters: Voters, ballot: Ballot) -> list[IntArray]:
     return [np.flatnonzero(each >= min(needed, each.max())) for each in votes]
 
 
-def _scores(curator: Curator, ballot: Ballot, which: int, columns: IntArray, n: float) -> FloatArray:
+def _scores(curator: Door, ballot: Ballot, which: int, columns: IntArray, n: float) -> FloatArray:
     """Standardised scores from two looks: fewer columns have less noise, so the second is at the promising alone."""
     table = ballot.tables[which]
     chance = n * (ballot.ranks.probabilities @ table**2)[:, None]

@@ -1,1 +1,1 @@
-"""Private steps that see a `Curator`, never a record: each asks, looks at the release, and asks again."""
+"""Private steps that see a `Door`, never a record: each asks, looks at the release, and asks again."""

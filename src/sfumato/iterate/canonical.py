@@ -5,7 +5,7 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.iterate.covariance import measure, plan_covariance, rounder
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.solve.canonical import Canonical, canonical
 from sfumato.solve.symmetric import noise_edge, raised
@@ -23,7 +23,7 @@ def plan_pairs() -> tuple[Line, ...]:
     )
 
 
-def joint_pairs(curator: Curator, grid: Grid, p: int, n: float, k: int | None) -> tuple[FloatArray, Canonical]:
+def joint_pairs(curator: SumDoor, grid: Grid, p: int, n: float, k: int | None) -> tuple[FloatArray, Canonical]:
     """Mean of both tables (the first p columns are x) and canonical weights, in their units.
 
     Whitening both tables *together* makes the noise of the last release proportional to the sampling error of every

@@ -4,32 +4,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.release import Release
 from sfumato.statistics.columns import OnColumns
 from sfumato.sums import BoundedSum
-from sfumato.typing import IntArray, Relation
+from sfumato.typing import IntArray
 
 
-class ColumnView(Curator):
-    """A curator whose records have only some columns; plan, ledger, records and noise are those of `curator`.
+class ColumnView:
+    """A door to records with only some columns; plan, ledger, records and noise are those of `door`.
 
     What runs on a table runs on a selection of its features by being handed this view.
     """
 
-    def __init__(self, curator: Curator, columns: Sequence[int] | IntArray) -> None:
-        self._curator = curator
+    def __init__(self, door: Door, columns: Sequence[int] | IntArray) -> None:
+        self._door = door
         self._columns = np.asarray(columns, dtype=np.int64)
 
-    @property
-    def relation(self) -> Relation:
-        return self._curator.relation
-
     def answer(self, query: BoundedSum, name: str) -> Release:
-        return self._curator.answer(OnColumns(query, self._columns), name)
-
-    def answer_part(self, query: BoundedSum, name: str, part: int) -> Release:
-        return self._curator.answer_part(OnColumns(query, self._columns), name, part)
+        return self._door.answer(OnColumns(query, self._columns), name)
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
-        return self._curator.select(OnColumns(query, self._columns), name)
+        return self._door.select(OnColumns(query, self._columns), name)

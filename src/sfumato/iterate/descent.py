@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.iterate.ranks import BINS, Ranks
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.solve.basis import cosines, indicators
@@ -71,7 +71,7 @@ def plan_descent(schedule: Schedule, share: float, histogram_share: float) -> tu
 
 
 def descend(
-    curator: Curator,
+    curator: SumDoor,
     whitening: Whitening,
     ranks: Ranks,
     n: float,
@@ -107,7 +107,7 @@ def init(whitening: Whitening, ranks: Ranks, n_directions: int | None, schedule:
 
 
 def step(
-    curator: Curator, whitening: Whitening, ranks: Ranks, state: State, t: int, n: float, schedule: Schedule
+    curator: SumDoor, whitening: Whitening, ranks: Ranks, state: State, t: int, n: float, schedule: Schedule
 ) -> State:
     """One release of the residual products, and a step along it."""
     residual = Residual(whitening, ranks.bins, state.table, state.coefficients, state.scale)

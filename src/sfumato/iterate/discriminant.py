@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.iterate.ranks import MOST_CLASSES, Ranks
 from sfumato.iterate.rayleigh import rayleigh_flow
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.solve.dimension import Choice, choose
@@ -42,7 +42,7 @@ def plan_discriminant(share: float) -> tuple[Line, ...]:
 
 
 def discriminate(
-    curator: Curator, whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None
+    curator: SumDoor, whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None
 ) -> Discriminant:
     """Class means and covariance from one release, and the directions in which the means differ most.
 
@@ -61,7 +61,7 @@ def discriminate(
     return Discriminant(coefficients, root, noise_std, explained, choice, moments, mean, used)
 
 
-def discriminate_by_flow(curator: Curator, whitening: Whitening, ranks: Ranks, n_codes: int, n: float) -> Discriminant:
+def discriminate_by_flow(curator: SumDoor, whitening: Whitening, ranks: Ranks, n_codes: int, n: float) -> Discriminant:
     """The first direction by Rayleigh flow: A between classes, B within (the paper has them the other way round)."""
     used, query = _question(whitening, ranks, n_codes)
 

@@ -11,14 +11,14 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.iterate.picture import groups
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
 
-def fsir_iid(curator: Curator, grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: int) -> FloatArray:
+def fsir_iid(curator: SumDoor, grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: int) -> FloatArray:
     """Directions (k, p), orthonormal, in the units of x; uses the plan's line "slices".
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.iterate.picture import groups
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.slices import SlicedMoments
@@ -44,7 +44,7 @@ def plan_shaped(share: float) -> tuple[Line, ...]:
     )
 
 
-def fsir_shaped(curator: Curator, grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: int) -> FloatArray:
+def fsir_shaped(curator: SumDoor, grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: int) -> FloatArray:
     """Directions (k, p), orthonormal, in the units of x; parameters as in `fsir_iid`."""
     p = grid.n_features
     scale = float(grid.half_width.max()) * float(np.sqrt(p)) / radius  # a record of length `radius` becomes sqrt(p)
@@ -65,7 +65,7 @@ def fsir_shaped(curator: Curator, grid: Grid, ranks: Ranks, n: float, radius: fl
     return np.asarray(np.linalg.qr(root @ root @ u)[0].T)
 
 
-def _ask(curator: Curator, grid: Grid, ranks: Ranks, matrix: FloatArray, n: float, slices: int, name: str) -> Sums:
+def _ask(curator: SumDoor, grid: Grid, ranks: Ranks, matrix: FloatArray, n: float, slices: int, name: str) -> Sums:
     p = grid.n_features
     slice_of, edges = groups(ranks, slices)
     query = SlicedMoments(Whitening(grid, matrix, np.zeros(p), float(np.sqrt(p))), ranks.bins, slice_of, len(edges) - 1)

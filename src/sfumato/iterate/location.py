@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.bounds import Bounds
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.solve.counts import standing_out
@@ -26,7 +26,7 @@ def plan_location(share: float) -> tuple[Line, ...]:
     return tuple(Line(name, purpose, share * part, "sqrt(2 p) / sqrt(p)") for name, purpose, part in (*levels, last))
 
 
-def find_bounds(curator: Curator, n_features: int) -> Bounds:
+def find_bounds(curator: SumDoor, n_features: int) -> Bounds:
     """Bounds ``mean +- 4 sd`` of each feature, from noisy histograms alone."""
     search = locating(n_features)
     query, name = next(search)

@@ -6,10 +6,11 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.iterate.pencil import Pencil, Sliced
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.statistics.diagonal import SliceSums
+from sfumato.statistics.parts import Part
 from sfumato.statistics.products import ProductRows
 from sfumato.typing import FloatArray, IntArray
 
@@ -52,7 +53,7 @@ def plan_steps(share: float, picks: int | None = None) -> tuple[Line, ...]:
     return lines
 
 
-def peel_kernel(curator: Curator, grid: Grid, sliced: Sliced, name: str = "peel") -> IntArray:
+def peel_kernel(curator: Door, grid: Grid, sliced: Sliced, name: str = "peel") -> IntArray:
     """Features with the largest diagonal of the kernel, best first (Algorithm B.5, lines 2 to 6)."""
     return curator.select(SliceSums(grid, sliced.bins), name)
 
@@ -64,7 +65,7 @@ def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:
 
 
 def descend_rows(
-    curator: Curator, grid: Grid, sliced: Sliced, state: Iterate, n: float, peel: bool, parts: bool = False
+    curator: Door, grid: Grid, sliced: Sliced, state: Iterate, n: float, peel: bool, parts: bool = False
 ) -> Iterate:
     """Gradient steps of ``-tr(B^T M B) + penalty |B^T S B - I|^2``.
 
@@ -78,7 +79,7 @@ def descend_rows(
     for t in range(STEPS):
         query = _gradient(grid, sliced, state, n / STEPS if parts else n)
         if parts:
-            state = _stepped(state, state.support, query, curator.answer_part(query, "steps", t), n / STEPS)
+            state = _stepped(state, state.support, query, curator.answer(Part(query, t, STEPS), "steps"), n / STEPS)
             continue
         # Where validation found fewer features than the plan peels, the first of them are taken: no further cost.
         picked = curator.select(query, f"peel {t + 1}")[: len(state.support)] if peel else state.support

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import InputError
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -50,7 +50,7 @@ def arctan_edges(bins: int) -> FloatArray:
     return np.asarray(np.tan(np.pi / 2.0 * (2.0 * np.arange(1, bins) / bins - 1.0)))
 
 
-def histogram_slices(curator: Curator, response: Response, bins: int, slices: int) -> Sliced:
+def histogram_slices(curator: SumDoor, response: Response, bins: int, slices: int) -> Sliced:
     """Section 3.2: slices cut where the noisy distribution of ``arctan(y)`` passes h / H; classes are slices."""
     if response.hashed:
         raise InputError("classes must list the categories of y for this method; give classes=[...].")
@@ -93,7 +93,7 @@ def moments_of(grid: Grid, sliced: Sliced) -> SlicedMoments:
     return SlicedMoments(box(grid), sliced.bins, np.arange(h), h)
 
 
-def pencil(curator: Curator, grid: Grid, sliced: Sliced, n: float) -> Pencil:
+def pencil(curator: SumDoor, grid: Grid, sliced: Sliced, n: float) -> Pencil:
     """Slice sums and second moment, released once; kernel and covariance follow without further cost.
 
     The printed algorithm noises the kernel itself, whose sensitivity is 6 r^2 / n or more; the slice sums it is made

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.iterate.covariance import measure
 from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import kept_share, quantile
 from sfumato.solve.pairs import mean_and_covariance, principal_pair
@@ -85,7 +85,7 @@ def plan_principal(share: float, method: Method = "refined") -> tuple[Line, ...]
 
 
 def principal(
-    curator: Curator,
+    curator: SumDoor,
     grid: Grid,
     n_records: int | None,
     k: int,
@@ -119,7 +119,7 @@ def principal(
     return _spectrum(found, refined.noise_std, back, mean, shrinkage, n)
 
 
-def _flow(curator: Curator, query: Moments, n: float, kept: float, sparsity: int | None) -> Principal:
+def _flow(curator: SumDoor, query: Moments, n: float, kept: float, sparsity: int | None) -> Principal:
     """The leading eigenvector by Rayleigh flow, completed to a basis."""
     p = query.source.n_features
     flow = rayleigh_flow(curator, query, lambda released: principal_pair(released.value, p, n), n, sparsity=sparsity)
@@ -139,7 +139,7 @@ def along(
     return Principal(mean, values / kept, basis, noise / kept, noise_edge(noise_std, p) / kept, n)
 
 
-def _rough(curator: Curator, grid: Grid, n: float, radius: float, kept: float) -> _Rough:
+def _rough(curator: SumDoor, grid: Grid, n: float, radius: float, kept: float) -> _Rough:
     p = grid.n_features
     released = curator.answer(Moments(grid, radius, CENTRE_WEIGHT), "rough")
     mean = np.clip(released.value[:p] / n, -1.0, 1.0)
@@ -167,7 +167,7 @@ def _revealing(grid: Grid, rough: _Rough, k: int) -> Whitening:
     return Whitening(grid, to_t, rough.mean, float(np.sqrt(p)))
 
 
-def _again(curator: Curator, grid: Grid, rough: _Rough, n: float) -> Principal:
+def _again(curator: SumDoor, grid: Grid, rough: _Rough, n: float) -> Principal:
     """The second release in plain coordinates about the centre found, and the mean of both, weighted by precision.
 
     Coordinates chosen by noise would hide what there is to see; so nothing is lost against a single release.

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sfumato.iterate.printed import Printed
 from sfumato.iterate.rayleigh import STEP, truncated
+from sfumato.privacy.printed import Printed
 from sfumato.solve.rayleigh import flow_step, initial_vector
 from sfumato.solve.symmetric import upper_to_full
 from sfumato.sums import BoundedSum

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sfumato.iterate.ranks import Ranks, find_ranks, plan_ranks
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -30,7 +30,7 @@ def plan_quantiles(response: Response, share: float) -> tuple[Line, ...]:
     return (*cuts, Line("slices", "sizes of the slices", share * COUNTS, "sqrt(2) / 1"))
 
 
-def find_quantiles(curator: Curator, response: Response) -> Ranks:
+def find_quantiles(curator: Door, response: Response) -> Ranks:
     """Slices of about equal size, each edge a private selection; the classes themselves if y is categorical.
 
     The error of a selected quantile is a few times 2 / epsilon *records*, whatever the scale and the tails of y and
@@ -70,5 +70,5 @@ def _shares(counts: Release, repeats: IntArray) -> FloatArray:
     return np.asarray(shares / whole if whole > 0 else wanted)
 
 
-def _cut(curator: Curator, edges: FloatArray, name: str, level: int, of_levels: int) -> float:
+def _cut(curator: Door, edges: FloatArray, name: str, level: int, of_levels: int) -> float:
     return float(edges[int(curator.select(QuantileScores(Bins(edges), level, of_levels), name)[0])])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -42,7 +42,7 @@ def plan_ranks(response: Response, share: float) -> tuple[Line, ...]:
     )
 
 
-def find_ranks(curator: Curator, response: Response, n_bins: int = BINS) -> Ranks:
+def find_ranks(curator: SumDoor, response: Response, n_bins: int = BINS) -> Ranks:
     """Bins and probabilities of the response. Never raises: where nothing stands out, the bins stay coarse."""
     if response.categories is not None:
         bins = Bins(_NO_EDGES, categories=response.categories)

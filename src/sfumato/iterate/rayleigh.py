@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.solve.rayleigh import flow_step, initial_vector
@@ -40,7 +40,7 @@ def plan_flow(share: float, sensitivity: str, steps: int = STEPS) -> tuple[Line,
 
 
 def rayleigh_flow(
-    curator: Curator, query: BoundedSum, pair: Pair, n: float, *, steps: int = STEPS, sparsity: int | None = None
+    curator: SumDoor, query: BoundedSum, pair: Pair, n: float, *, steps: int = STEPS, sparsity: int | None = None
 ) -> Flow:
     """Leading generalised eigenvector; with `sparsity` only that many entries are kept at each step.
 

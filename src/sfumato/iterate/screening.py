@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line
 from sfumato.solve.contrasts import class_contrasts, rank_contrasts
 from sfumato.statistics.scores import SignScores
@@ -56,7 +56,7 @@ def contrasts(ranks: Ranks) -> FloatArray:
     return rank_contrasts(ranks.probabilities) if ranks.is_ordered else class_contrasts(ranks.probabilities)
 
 
-def screen(curator: Curator, centre: FloatArray, ranks: Ranks, n: float, at_least: int, rule: Rule) -> Screen:
+def screen(curator: Door, centre: FloatArray, ranks: Ranks, n: float, at_least: int, rule: Rule) -> Screen:
     """Pick the features with the largest scores, release those scores, keep what stands out.
 
     A sum of n signs that do not depend on y wanders by sqrt(n) at most; that and the known noise are what a score

@@ -7,7 +7,7 @@ import numpy as np
 
 from sfumato.iterate.picture import groups
 from sfumato.iterate.ranks import MOST_CLASSES, Ranks
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.solve.dimension import Choice
 from sfumato.solve.second_order import SliceMoments, dr_kernel, kernel_edge, save_kernel, spectrum
@@ -39,7 +39,7 @@ def plan_second_order(share: float) -> tuple[Line, ...]:
 
 
 def second_order(
-    curator: Curator, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, kernel: Kernel, most: int
+    curator: SumDoor, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, kernel: Kernel, most: int
 ) -> SecondOrder:
     """The kernel's leading eigenvectors, from one release of at most `most` slices (or classes, up to 64).
 

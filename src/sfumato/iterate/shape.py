@@ -3,7 +3,7 @@
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import kept_share, quantile
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
@@ -22,7 +22,7 @@ def plan_shape(radius_share: float, shape_share: float) -> tuple[Line, ...]:
     )
 
 
-def rough_shape(curator: Curator, grid: Grid, n: float, cap: float) -> Whitening:
+def rough_shape(curator: SumDoor, grid: Grid, n: float, cap: float) -> Whitening:
     """Whitening from moments of records clipped to their median length; z is kept up to ``cap sqrt(p)``.
 
     Clipping shrinks the second moment; the released lengths say by how much on average, and the map is scaled
@@ -41,7 +41,7 @@ def rough_shape(curator: Curator, grid: Grid, n: float, cap: float) -> Whitening
     return Whitening(grid, matrix, mean, cap * float(np.sqrt(p)))
 
 
-def clipped(curator: Curator, grid: Grid) -> Whitening:
+def clipped(curator: SumDoor, grid: Grid) -> Whitening:
     """Records as they are, clipped to their median length, which the line "radius" of `plan_shape` buys."""
     lengths, p = NormHistogram(grid), grid.n_features
     radius = quantile(curator.answer(lengths, "radius").value, lengths.radii, RADIUS_LEVEL)

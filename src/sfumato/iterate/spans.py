@@ -4,7 +4,7 @@ import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.iterate.quantiles import signed_powers
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line
 from sfumato.statistics.columns import OfColumn
 from sfumato.statistics.histograms import Bins
@@ -28,7 +28,7 @@ def plan_spans(features: int, share: float) -> tuple[Line, ...]:
     )
 
 
-def find_spans(curator: Curator, columns: IntArray) -> Bounds:
+def find_spans(curator: Door, columns: IntArray) -> Bounds:
     """Bounds ``median +- 4 sd`` of each column, sd from the median distance to the median.
 
     Every cut point beyond the data is half the records away from a median, so that hundreds of them do not tempt the
@@ -39,7 +39,7 @@ def find_spans(curator: Curator, columns: IntArray) -> Bounds:
     return Bounds(found[:, 0] - WIDTH * found[:, 1], found[:, 0] + WIDTH * found[:, 1])
 
 
-def _span(curator: Curator, column: int, j: int) -> tuple[float, float]:
+def _span(curator: Door, column: int, j: int) -> tuple[float, float]:
     """Median and standard deviation of a feature."""
     powers = signed_powers()
     edges, distances = powers, powers[powers > 0]
@@ -52,6 +52,6 @@ def _span(curator: Curator, column: int, j: int) -> tuple[float, float]:
     return centre, sd
 
 
-def _median(curator: Curator, column: int, edges: FloatArray, name: str, centre: float | None) -> float:
+def _median(curator: Door, column: int, edges: FloatArray, name: str, centre: float | None) -> float:
     query = OfColumn(QuantileScores(Bins(edges), 1, 2), np.array([column]), centre)
     return float(edges[int(curator.select(query, name)[0])])

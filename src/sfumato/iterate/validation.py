@@ -4,7 +4,7 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.iterate.pencil import Pencil, Sliced, paired
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line
 from sfumato.statistics.validation import CandidateSums
 
@@ -22,7 +22,7 @@ def leading(pencil: Pencil, size: int) -> Pencil:
     return paired(pencil.kernel[:size, :size], pencil.covariance[:size, :size], pencil.means[:size], 0.0)
 
 
-def choose_size(curator: Curator, grid: Grid, sliced: Sliced, pencil: Pencil, k: int) -> int:
+def choose_size(curator: Door, grid: Grid, sliced: Sliced, pencil: Pencil, k: int) -> int:
     """How many of the peeled features, best first: the candidate whose projections differ most between slices.
 
     Candidates come from the noisy pencil, so they do not fit the records they are judged by; all records judge, no

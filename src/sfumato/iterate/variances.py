@@ -8,7 +8,7 @@ from sfumato.bounds import Grid
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.peeling import STEPS, plan_steps
 from sfumato.iterate.principal import Method, Principal, plan_principal, principal
-from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import quantile
 from sfumato.statistics.histograms import Bins, NormHistogram
@@ -45,7 +45,7 @@ def plan_variances(picks: int, scale_share: float, pick_share: float) -> tuple[L
     )
 
 
-def most_variable(curator: Curator, grid: Grid) -> tuple[IntArray, float]:
+def most_variable(curator: Door, grid: Grid) -> tuple[IntArray, float]:
     """Features with the largest sums of squares, best first (as Johnstone and Lu 2009), and the typical length."""
     lengths = NormHistogram(grid)
     length = float(quantile(curator.answer(lengths, "scale").value, lengths.radii, 0.5))
@@ -69,7 +69,7 @@ def plan_loadings(share: float, method: Method, picks: int, descends: bool) -> t
 
 
 def loadings(
-    curator: Curator, grid: Grid, n: int | None, k: int, method: Method, sparsity: int | None, descends: bool
+    curator: Door, grid: Grid, n: int | None, k: int, method: Method, sparsity: int | None, descends: bool
 ) -> Loadings:
     """Directions on the picked features; then, if asked, the descent that may exchange them."""
     picked, length = most_variable(curator, grid)
@@ -82,7 +82,7 @@ def loadings(
     return _descend(curator, Grid(grid.centre, grid.half_width * clip), clip, state, total)
 
 
-def _descend(curator: Curator, grid: Grid, clip: float, state: Loadings, n: float) -> Loadings:
+def _descend(curator: Door, grid: Grid, clip: float, state: Loadings, n: float) -> Loadings:
     """Algorithm 3 of Xia, Zhang and Cai for ``-tr(B^T S B) + penalty |B^T B - I|^2`` (their appendix A).
 
     Half the gradient is ``-S B + penalty B (B^T B - I)``; only ``S B``, the mean of ``x e^T`` with ``e = B^T (x - m)``

@@ -6,13 +6,13 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer
-from sfumato.estimators.parameters import budget_of
 from sfumato.model import account, inputs
 from sfumato.model.fields import Sizes, checked
 from sfumato.model.inputs import Inputs
 from sfumato.model.kinds import KINDS, Kind
 from sfumato.model.strict import Node, read_json
 from sfumato.model.write import FIRST, FORMAT, content
+from sfumato.privacy.parameters import budget_of
 from sfumato.records import HASH_BUCKETS
 
 MEMBERS = ("format", "sfumato", "estimator", "inputs", "parameters", "released", "ledger")

@@ -16,7 +16,7 @@ from sfumato.sources import ArraySource
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.scores import UNITS, SignScores
 from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray, IntArray, Relation
+from sfumato.typing import FloatArray, IntArray
 
 Bits = NDArray[np.uint8]
 
@@ -76,17 +76,13 @@ class WideSites:
         return np.concatenate([near.of(records), signs.astype(np.int64)], axis=1)
 
 
-class WideCurator(Curator):
+class WideCurator:
     """Votes site by site; sums over all sites with the noise of all sites."""
 
     def __init__(self, sites: WideSites, plan: Plan) -> None:
         self._sites, self._plan = sites, plan
         self._answers: dict[tuple[int, ...], Curator] = {}
         self._scores: dict[tuple[bytes, int], IntArray] = {}
-
-    @property
-    def relation(self) -> Relation:
-        return "replace"
 
     def answer(self, query: BoundedSum, name: str) -> Release:
         wanted = query.columns if isinstance(query, OnColumns) else np.arange(1)

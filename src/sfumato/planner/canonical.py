@@ -50,7 +50,7 @@ class Pairs(Law):
 
     def private(self, crowd: Crowd) -> float:
         p = self.n_features - self.n_targets
-        _, found = joint_pairs(crowd, self.grid, p, float(crowd.n), self.n_directions)  # type: ignore[arg-type]
+        _, found = joint_pairs(crowd, self.grid, p, float(crowd.n), self.n_directions)
         return self._distance(found)
 
     def plain(self, crowd: Crowd) -> float:

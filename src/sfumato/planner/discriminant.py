@@ -52,10 +52,10 @@ class Groups(Law):
 
     def private(self, crowd: Crowd) -> float:
         n = float(crowd.n)
-        ranks = find_ranks(crowd, self.response)  # type: ignore[arg-type]
-        whitening = rough_shape(crowd, self.grid, n, 1.0)  # type: ignore[arg-type]
+        ranks = find_ranks(crowd, self.response)
+        whitening = rough_shape(crowd, self.grid, n, 1.0)
         codes = ranks.bins.count if self.response.hashed else ranks.bins.count - 1
-        fit = discriminate(crowd, whitening, ranks, codes, n, 1)  # type: ignore[arg-type]
+        fit = discriminate(crowd, whitening, ranks, codes, n, 1)
         return self._distance(fit.coefficients, fit.root @ whitening.matrix)
 
     def plain(self, crowd: Crowd) -> float:

@@ -43,7 +43,7 @@ class Spiked(Law):
 
     def private(self, crowd: Crowd) -> float:
         method: Method = "refined" if any(line.name == "refined" for line in crowd.plan.lines) else "one-shot"
-        found = principal(crowd, self.grid, crowd.n_public, self.n_directions, method)  # type: ignore[arg-type]
+        found = principal(crowd, self.grid, crowd.n_public, self.n_directions, method)
         return self._distance(found.vectors)
 
     def plain(self, crowd: Crowd) -> float:

@@ -12,7 +12,7 @@ from sfumato.records import Records, Response
 from sfumato.release import Release
 from sfumato.statistics.histograms import Bins
 from sfumato.sums import BoundedSum
-from sfumato.typing import IntArray, Relation
+from sfumato.typing import IntArray
 
 
 class _Crowd:
@@ -22,10 +22,6 @@ class _Crowd:
         y = ndtri(d.population.ranks)
         self.records = Records(np.zeros((len(y), 1)), y)
         self._draw = d
-
-    @property
-    def relation(self) -> Relation:
-        return self._draw.relation
 
     def answer(self, query: BoundedSum, name: str) -> Release:
         d = self._draw
@@ -47,5 +43,5 @@ def seen_ranks(d: Draw, n_bins: int = BINS) -> tuple[Ranks, IntArray]:
         return Ranks(bins, np.full(count, 1.0 / count), d.n), place
     # Its own stream: how many bins there are must not shift what is drawn after them, or losses would jump along n.
     crowd = _Crowd(replace(d, rng=d.rng.spawn(1)[0]))
-    ranks = find_ranks(crowd, Response(), n_bins)  # type: ignore[arg-type]
+    ranks = find_ranks(crowd, Response(), n_bins)
     return ranks, ranks.bins.index(crowd.records).astype(np.int64)

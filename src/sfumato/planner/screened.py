@@ -55,7 +55,7 @@ class Screened(Law):
         ranks = Ranks(Bins(np.arange(1, SLICES) / SLICES), np.full(SLICES, 1.0 / SLICES), float(crowd.n))
         centre = np.zeros(self.n_features)
         door = _Scores(crowd, _sign_scores(crowd, ranks, self.n_features))
-        kept = screen(door, centre, ranks, float(crowd.n), 1, Rule()).kept  # type: ignore[arg-type]
+        kept = screen(door, centre, ranks, float(crowd.n), 1, Rule()).kept
         found = int((kept < ACTIVE).sum())
         if found == 0 or len(kept) == 1:
             return within(found, ACTIVE, 0.0)
@@ -111,9 +111,9 @@ class _Scores:
         noisy = np.abs(self._scores).max(axis=0) + self._crowd.rng.gumbel(scale=scale, size=self._scores.shape[1])
         return np.argsort(-noisy)[: event.picks]
 
-    def answer(self, query: OnColumns, name: str) -> Release:
+    def answer(self, query: BoundedSum, name: str) -> Release:
         """The scores of the picked features, with Gaussian noise."""
         event = self._crowd.plan.line(name).event
-        assert isinstance(event, Gaussian)
+        assert isinstance(event, Gaussian) and isinstance(query, OnColumns)
         std = np.broadcast_to(gaussian_std(query, self.relation, event) * query.grid, query.shape)
         return Release(self._scores[:, query.columns] + std * self._crowd.rng.standard_normal(query.shape), std)

@@ -58,7 +58,7 @@ class Even(Law):
         return np.array([np.sqrt((piece**2).mean()) for piece in pieces])
 
     def private(self, crowd: Crowd) -> float:
-        return self._distance(crowd, rough_shape(crowd, self.grid, float(crowd.n), 1.0))  # type: ignore[arg-type]
+        return self._distance(crowd, rough_shape(crowd, self.grid, float(crowd.n), 1.0))
 
     def plain(self, crowd: Crowd) -> float:
         root = inverse_root(crowd.covariance(), 1e-12)
@@ -67,7 +67,7 @@ class Even(Law):
 
     def _distance(self, crowd: Crowd, whitening: Whitening) -> float:
         n = float(crowd.n)
-        ranks = find_ranks(crowd, Response())  # type: ignore[arg-type]
-        fit = second_order(crowd, whitening, ranks, n, 1, self.kernel, self.n_slices)  # type: ignore[arg-type]
+        ranks = find_ranks(crowd, Response())
+        fit = second_order(crowd, whitening, ranks, n, 1, self.kernel, self.n_slices)
         found = directions_in_x(fit.coefficients, 0.0, fit.root @ whitening.matrix, 1)
         return subspace_distance(found.directions, np.eye(1, self.n_features))

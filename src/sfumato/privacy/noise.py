@@ -38,6 +38,9 @@ class Noise(ABC):
     def words(self, count: int) -> NDArray[np.uint64]:
         """`count` fresh words."""
 
+    def begin(self, line: str) -> None:  # noqa: B027 - most sources do not care
+        """Told which line of a plan the next words are for."""
+
 
 @final
 class SecureNoise(Noise):

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.estimators.parameters import budget_of
 from sfumato.local.answers import LocalLedger
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Entry, Ledger
 from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.parameters import budget_of
 from sfumato.report.document import LedgerRow
 from sfumato.typing import Relation
 

@@ -5,7 +5,6 @@ leaves. Integer sums over the sites equal the pooled sum bit for bit, so distanc
 """
 
 import hashlib
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -16,16 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import InputError, SfumatoError
-from sfumato.privacy import mechanisms
-from sfumato.privacy.curator import Curator, Setting
-from sfumato.privacy.events import Gaussian
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Behind, Door, Setting, opened
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.privacy.plan import Plan
 from sfumato.release import Release
 from sfumato.settings.merging import scaled, weights_of, worth
 from sfumato.sums import BoundedSum
-from sfumato.typing import IntArray, Relation
+from sfumato.typing import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,36 +111,11 @@ class LineNoise(Noise):
         return self._stream.words(count)
 
 
-class SiteCurator(Curator):
-    """The door of one site: answers as `Curator` does, with the share of the noise that the trust model asks for."""
-
-    def __init__(self, setting: Setting, plan: Plan, ledger: Ledger, noise: Noise, trust: Trust) -> None:
-        super().__init__(setting, site_plan(plan, trust), ledger, noise)
-        self._trust = trust
-
-    def answer(self, query: BoundedSum, name: str) -> Release:
-        """The noisy sum over this site's records for the plan's line `name`."""
-        if isinstance(self._noise, LineNoise):
-            self._noise.begin(name)
-        if self._trust.share == 1:
-            return super().answer(query, name)
-        line = self._take(name)
-        event = line.event
-        if not isinstance(event, Gaussian):
-            raise RuntimeError(f"the plan's line {name!r} is not Gaussian, so its noise cannot be shared.")
-        std = float((mechanisms.gaussian_std(query, self.relation, event) * query.grid).max())
-        self._record(line, query, event.mu * std, std / math.sqrt(self._trust.share))
-        # mu of the share alone; what the ledger states is mu of the sum, the only thing the server sees
-        share = Gaussian(event.mu * math.sqrt(self._trust.share))
-        return mechanisms.gaussian(self._setting.sum(query), query, self.relation, share, self._noise)
-
-    def select(self, query: BoundedSum, name: str) -> IntArray:
-        """What is largest at this site, privately; a pick cannot be a share of a sum."""
-        if isinstance(self._noise, LineNoise):
-            self._noise.begin(name)
-        if self._trust.share != 1:
-            raise RuntimeError(f"the plan's line {name!r} is a selection, so its noise cannot be shared.")
-        return super().select(query, name)
+def open_site(setting: Setting, plan: Plan, ledger: Ledger, noise: Noise, trust: Trust, site: str = "") -> Door:
+    """The door of one site: a curator that adds the share of the noise which the trust model asks for."""
+    stated = site_plan(plan, trust)
+    curator = Curator(setting, stated, ledger, noise, trust.share)
+    return opened(curator, Behind(setting, stated, ledger.relation, site))
 
 
 def site_plan(plan: Plan, trust: Trust) -> Plan:
@@ -171,8 +144,8 @@ class Sites(Protocol):
         """What each of the sites that are asked picked privately, best first."""
 
 
-class FederatedCurator(Curator):
-    """A curator without records: asks every site and adds their releases.
+class FederatedCurator:
+    """A door without records behind it: asks every site and adds their releases.
 
     A site that does not answer is left out of that sum, and the sum is scaled by the public sizes of the sites (by
     their number, where sizes are private) to what all of them would have given; value and noise alike.
@@ -183,23 +156,16 @@ class FederatedCurator(Curator):
     Parameters
     ----------
     sites : Sites
-    relation : {"replace", "add-remove"}
     minimum : int
         With fewer answers than this the run ends with `SitesLostError`.
     weigh : bool
         False where the server sees sums over all sites only, which it cannot weigh.
     """
 
-    def __init__(self, sites: Sites, relation: Relation, minimum: int = 1, *, weigh: bool = True) -> None:
+    def __init__(self, sites: Sites, minimum: int = 1, *, weigh: bool = True) -> None:
         self._sites = sites
         self._weigh = weigh
-        self._relation: Relation = relation
         self._minimum = minimum
-
-    @property
-    def relation(self) -> Relation:
-        """Neighbouring relation of every answer."""
-        return self._relation
 
     def answer(self, query: BoundedSum, name: str) -> Release:
         """The sum of the sites' releases for the plan's line `name`."""
