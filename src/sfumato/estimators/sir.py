@@ -12,7 +12,7 @@ from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.paper_fit import fit_paper
 from sfumato.estimators.paper_methods import LOW, PaperTask, paper_task
 from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, share_of
-from sfumato.estimators.pipeline import Outcome, Task, run
+from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import open_session
 from sfumato.iterate.picture import Picture
 from sfumato.privacy.ledger import Ledger
@@ -37,7 +37,7 @@ class PrivateSIR(PrivateReducer):
         and charged to the same budget.
     method : {"auto", "descent", "one-shot", "dp-ini", "dp-sir", "dp-sir-full", "rayleigh-flow"}
         "descent" asks several small questions, each with less noise than the last; "one-shot" asks once.
-        "auto" takes the one with the least expected loss, by the planner and from public numbers alone: "descent",
+        "auto" takes the one with the least expected loss, forecast from public numbers alone: "descent",
         but for a few hundred records or a tiny budget; over sites, at the noise they add. Where the number of records
         is private it chooses nothing: "descent". For comparison: "dp-ini" and "dp-sir" are Algorithms B.4 and 2 of
         Xia, Zhang and Cai, "dp-sir-full" the latter with all records in every step, "rayleigh-flow" the iteration of
@@ -140,7 +140,7 @@ class PrivateSIR(PrivateReducer):
         if isinstance(task, PaperTask):
             self._keep(fit_paper(task, session, self)[0], session.ledger)
         else:
-            self._keep(run(task, session.open(task.plan())), session.ledger)
+            self._keep(task.run(session.open(task.plan())), session.ledger)
         return self
 
     def summary_plot(self, ax: Any = None) -> Any:

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source
 from sfumato.estimators.parameters import one_of
-from sfumato.estimators.pipeline import Outcome, Task, run
+from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
@@ -144,7 +144,7 @@ def fit_sites(
 def walk(task: Task | SparseSites, curator: FederatedCurator, fitted: PrivateSIR) -> Outcome:
     """Walk the plan; a sparse fit also keeps its support."""
     if not isinstance(task, SparseSites):
-        return run(task, curator)
+        return task.run(curator)
     if not isinstance(fitted, PrivateSparseSIR):
         raise TypeError("a sparse task belongs to a PrivateSparseSIR")
     outcome, fitted.screen_ = run_sparse_sites(task, curator)

@@ -95,6 +95,10 @@ class RecordRandomiser:
         exact = self._contributions(x, y)
         return np.asarray((exact + rounded_gaussian(source, scale, exact.shape)) / units)
 
+    def exact_answers(self, x: Any, y: Any) -> FloatArray:
+        """The answers without noise, which never leave a device: for forecasts about assumed people."""
+        return np.asarray(self._contributions(x, y) / self._units)
+
     def total(self, x: FloatArray, y: FloatArray, noise: Noise | None = None) -> Release:
         """The sum of many devices' answers, in the order they come; memory for a few thousand at a time."""
         sums = sum(

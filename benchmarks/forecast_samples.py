@@ -1,4 +1,4 @@
-"""Records of the planner's laws, and the loss of private fits on them: one replication each."""
+"""Records of the assumed populations, and the loss of private fits on them: one replication each."""
 
 import math
 
@@ -16,8 +16,8 @@ from sfumato import (
     PrivateSparseSIR,
     subspace_distance,
 )
+from sfumato.estimators.pca import SpikedCovariance
 from sfumato.federated import simulate
-from sfumato.planner.principal import Spiked
 
 DELTA = 1e-6
 
@@ -26,7 +26,7 @@ def components(n: int, p: int, k: int, epsilon: float, signal: float, seed: int)
     """Distances of `refined` and `one-shot`, in a random basis."""
     rng = np.random.default_rng([seed, n, p])
     q = np.linalg.qr(rng.normal(size=(p, p)))[0]
-    x = (rng.normal(size=(n, p)) * np.sqrt(Spiked(p, k, signal).variances)) @ q.T
+    x = (rng.normal(size=(n, p)) * np.sqrt(SpikedCovariance(p, k, signal).variances)) @ q.T
     fits = (PrivatePCA(k, epsilon, DELTA, Bounds(-100, 100), method).fit(x) for method in ("refined", "one-shot"))
     return tuple(subspace_distance(fit.directions_, q[:, :k].T) for fit in fits)
 

@@ -1,9 +1,9 @@
-"""The planner's predicted loss against the measured mean: components, canonical pairs, discriminants, and sites."""
+"""The predicted loss against the measured mean: components, canonical pairs, discriminants, and sites."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.planner_samples import DELTA, at_sites, classes, components, even, few_explain, few_vary, pairs
+from benchmarks.forecast_samples import DELTA, at_sites, classes, components, even, few_explain, few_vary, pairs
 from benchmarks.study import mean, replicate, write
 from sfumato import (
     Bounds,
@@ -18,7 +18,7 @@ from sfumato import (
 )
 from sfumato.federated.facts import Facts
 from sfumato.federated.task import federated_task
-from sfumato.planner import Population, forecast
+from sfumato.forecast import forecast
 from sfumato.privacy.budget import Budget
 from sfumato.records import Response
 
@@ -85,24 +85,23 @@ def foreseen_at_sites(clients: int, n: int, p: int, epsilon: float, trust: str) 
     facts = {str(i): Facts(p, n, Response()) for i in range(clients)}
     estimator = PrivateSIR(epsilon, DELTA, 1, Bounds(-3, 3))
     task = federated_task(estimator, facts, "replace", noises)
-    outlook = task.outlook()
-    plans = outlook.plans(Budget.approximate(epsilon, DELTA), noises)
-    population = Population.typical(p, 1, 0.5)
-    options = {"schedule": outlook.schedule, "draws": DRAWS}
-    return [forecast(plan, clients * n, population, **options).loss for _, plan in plans], task.method
+    prospect, budget = task.prospect(), Budget.approximate(epsilon, DELTA)
+    options = {"noises": noises, "draws": DRAWS}
+    seen = [forecast(fit, budget, clients * n, prospect.population, **options).loss for _, fit in prospect.fits]
+    return seen, task.method
 
 
 def rows_of(
     kind: str, cases: Sequence[tuple[Any, ...]], job: Callable[..., Any], made: Callable[..., Any], replications: int
 ) -> list[tuple[Any, ...]]:
-    """A row for each case and method: measured, predicted, their ratio, and the planner's choice."""
+    """A row for each case and method: measured, predicted, their ratio, and the choice of ``method="auto"``."""
     rows = []
     for case in cases:
         measured = replicate(job, replications, *case).T
         explanation = made(*case)
-        law = explanation.outlook.population(case[-1])
-        for column, (name, plan) in zip(measured, explanation.alternatives().items(), strict=True):
-            seen, truth = forecast(plan, explanation.n_samples, law, draws=DRAWS), mean(column)
+        population, budget = explanation.prospect.explaining(case[-1]), explanation.budget
+        for column, (name, fit) in zip(measured, explanation.prospect.fits, strict=True):
+            seen, truth = forecast(fit, budget, explanation.n_samples, population, draws=DRAWS), mean(column)
             ratio = f"{seen.loss / truth.mean:.2f}"
             advised = "yes" if name == explanation.recommended else ""
             cells = (f"{seen.loss:.4f}", ratio, f"{seen.plain:.4f}", advised)
@@ -157,12 +156,12 @@ def _laws(replications: int) -> None:
     )
     close = sum(abs(float(row[5]) - 1) <= 0.25 for row in rows)
     write(
-        "planner-laws",
-        f"python -m benchmarks planner-laws --replications {replications}",
+        "forecast-family",
+        f"python -m benchmarks forecast-family --replications {replications}",
         "Predicted against measured loss: components, canonical pairs, discriminants, sparse fits, squares\n"
         f"Distance to the true directions, delta = 1e-6, bounds given; measured over {replications} fits (mean ± "
         f"standard error), predicted from the noise of the plan and the law alone. Within 25 %: {close} of {len(rows)}."
-        " 'Advised' is the planner's choice between the methods that have one.",
+        " 'Advised' is the method of least expected loss.",
         ("kind", "setting", "method", "measured", "predicted", "ratio", "predicted without privacy", "advised"),
         rows,
     )
@@ -177,8 +176,8 @@ def _sites(replications: int) -> None:
         rows.append((*case, measured[0], f"{seen[0]:.3f}", measured[1], f"{seen[1]:.3f}", chosen))
     close = sum(abs(ratio - 1) <= 0.25 for ratio in ratios)
     write(
-        "planner-sites",
-        f"python -m benchmarks planner-laws --replications {replications}",
+        "forecast-sites",
+        f"python -m benchmarks forecast-family --replications {replications}",
         "Predicted against measured loss over sites\n"
         "PrivateSIR, signal 50 %, delta = 1e-6, the schedule of the federation and the noise its sites add; measured "
         f"over {replications} federations (mean ± standard error). Within 25 %: {close} of {len(ratios)}. 'Auto' is "
@@ -189,6 +188,6 @@ def _sites(replications: int) -> None:
 
 
 def main(replications: int) -> None:
-    """Every kind of forecast that is not of a central PrivateSIR (that one: ``planner``)."""
+    """Every kind of forecast that is not of a central PrivateSIR (that one: ``forecast``)."""
     _sites(replications)
     _laws(replications)

@@ -1,4 +1,4 @@
-"""Components, pairs and discriminants have forecasts too: those of the same planner, right, quick and without data."""
+"""Components, pairs and discriminants have forecasts too: right, quick and without data."""
 
 import time
 
@@ -15,13 +15,15 @@ from sfumato import (
     PrivateSAVE,
     subspace_distance,
 )
-from sfumato.planner import forecast, recommend
-from sfumato.planner.canonical import Pairs
-from sfumato.planner.crowd import normal_points, summed
-from sfumato.planner.discriminant import Groups
-from sfumato.planner.forecast import private_loss
-from sfumato.planner.principal import Spiked
-from sfumato.planner.second_order import Even
+from sfumato.estimators.cca import CorrelatedPairs
+from sfumato.estimators.lda import SeparatedClasses
+from sfumato.estimators.pca import SpikedCovariance
+from sfumato.estimators.second_order import EvenResponse
+from sfumato.forecast import IndexResponse, StandIn, forecast
+from sfumato.forecast.populations import signed_normals
+from sfumato.privacy.plan import Line, Plan
+from sfumato.records import Records
+from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.moments import Moments
 
 BOX = Bounds(-50, 50)
@@ -47,8 +49,9 @@ def measured_components(n, law, estimator, replications):
     [(2_000, 10, 1, 1.0, 0.5), (1_000, 30, 1, 1.0, 0.5), (20_000, 20, 3, 0.3, 0.3)],
 )
 def test_the_forecast_of_components_is_the_measured_mean(n, p, k, epsilon, signal, method):
-    law, estimator = Spiked(p, k, signal), PrivatePCA(k, epsilon, 1e-6, BOX, method)
-    expected = forecast(estimator.explain(n, p).plan, n, law, draws=10).loss
+    law, estimator = SpikedCovariance(p, k, signal), PrivatePCA(k, epsilon, 1e-6, BOX, method)
+    explanation = estimator.explain(n, p)
+    expected = forecast(explanation.fit, explanation.budget, n, law, draws=10).loss
     assert 0.75 < expected / measured_components(n, law, estimator, 10) < 1.33
 
 
@@ -90,33 +93,58 @@ def test_the_forecast_of_second_order_directions_is_the_measured_mean(estimator)
         x = rng.standard_normal((n, p))
         y = np.sqrt(signal / 2) * x[:, 0] ** 2 + np.sqrt(1 - signal) * rng.standard_normal(n)
         losses.append(subspace_distance(fit.set_params(random_state=seed).fit(x, y).directions_, np.eye(1, p)))
-    expected = forecast(fit.explain(n, p).plan, n, Even(p, 1, signal, fit._kernel), draws=10)
+    explanation = fit.explain(n, p)
+    expected = forecast(explanation.fit, explanation.budget, n, explanation.prospect.explaining(signal), draws=10)
     assert 0.75 < expected.loss / np.mean(losses) < 1.33 and expected.plain < expected.loss
 
 
-@pytest.mark.parametrize("law", [Spiked(12, 2), Even(12), Pairs(12, 2, n_targets=5), Groups(12)])
-def test_points_have_the_moments_of_their_law_to_the_last_digit_clipped_or_not(law):
+@pytest.mark.parametrize(
+    "law",
+    [SpikedCovariance(12, 2), EvenResponse(12), CorrelatedPairs(12, 2, n_targets=5), SeparatedClasses(12)],
+)
+def test_points_have_the_moments_of_their_population_clipped_or_not(law):
     points = law.points(np.random.default_rng(0))
-    grid, ones = law.grid, np.ones(len(points))
+    grid = Bounds(-law.box, law.box).grid(12)
     for radius in (0.2, 10.0):
-        moments = summed(Moments(grid, radius), points, ones)[12:] / len(points)
+        query = Moments(grid, radius)
         second = np.zeros((12, 12))
-        second[np.triu_indices(12)] = moments
-        if isinstance(law, Pairs):  # a pair is one block
+        second[np.triu_indices(12)] = (query.of(points) * query.grid)[12:] / len(points)
+        if isinstance(law, CorrelatedPairs):  # a pair is one block
             second[0, 7] = second[1, 8] = 0.0
-        assert np.abs(second - np.diag(second.diagonal())).max() < 1e-12
+        assert np.abs(second - np.diag(second.diagonal())).max() < 2e-6  # the grid of the moments
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_across_the_index_nothing_goes_with_the_response(k):
+    points = IndexResponse(9, k).points(np.random.default_rng(0))
+    clip = np.minimum(1.0, 2.0 / np.linalg.norm(points.x, axis=1))
+    for f in (points.y, points.y**2, np.sign(points.y), np.sin(3 * points.y)):
+        assert np.abs((f * clip) @ points.x[:, k:]).max() < 1e-9
+    assert np.abs((points.x[:, :k].T * clip**2) @ points.x[:, k:]).max() < 1e-9
+
+
+@pytest.mark.parametrize("n", [300, 2_000, 50_000, 10**9])
+def test_sums_of_a_stand_in_vary_as_those_of_n_records(n):
+    points = Records(np.zeros((1500, 1)), np.arange(1500.0) % 10)
+    query, plan = ResponseHistogram(Bins(np.array([2.5]))), Plan((Line("a", "all", 1.0, "1", rho=1e12),))
+    draws = [
+        StandIn.of(points, n, plan, "replace", rng).answer(query, "a").value[0]
+        for rng in np.random.default_rng(1).spawn(2_000)
+    ]
+    assert np.mean(draws) == pytest.approx(0.3 * n, abs=6 * np.sqrt(0.21 * n / 2_000))
+    assert np.std(draws) == pytest.approx(np.sqrt(0.21 * n), rel=0.1)  # 6 standard errors of a deviation of 2,000
 
 
 def test_signs_cancel_in_every_pair_of_columns():
-    w = normal_points(9, np.random.default_rng(1))
+    w = signed_normals(9, np.random.default_rng(1))
     gram = np.einsum("bhi,bhj->bij", w, w)
     assert np.abs(gram * (1 - np.eye(9))).max() < 1e-9
     assert (w**2).mean(axis=(0, 1)) == pytest.approx(np.ones(9))
 
 
-@pytest.mark.parametrize("law", [Spiked(10, 1), Pairs(10, 1, n_targets=4), Groups(10)])
+@pytest.mark.parametrize("law", [SpikedCovariance(10, 1), CorrelatedPairs(10, 1, n_targets=4), SeparatedClasses(10)])
 def test_more_of_anything_good_loses_less(law):
-    fit = {Spiked: PrivatePCA(1), Groups: PrivateLDA(classes=[0, 1])}.get(type(law))
+    fit = {SpikedCovariance: PrivatePCA(1), SeparatedClasses: PrivateLDA(classes=[0, 1])}.get(type(law))
 
     def loss(epsilon=1.0, n=10_000, signal=0.5):
         made = fit.set_params(epsilon=epsilon).explain(n, 10) if fit else PrivateCCA(1, epsilon).explain(n, 6, 4)
@@ -141,7 +169,7 @@ def test_auto_is_refined_at_the_published_settings(p, bounds, relation):
     assert PrivateCCA(2, relation=relation).explain(50_000, 10, 10).recommended == "refined"
 
 
-def test_auto_is_the_method_the_planner_expects_least_of():
+def test_auto_is_the_method_of_which_least_is_expected():
     estimator = PrivatePCA(1, 0.1, 1e-6, BOX)
     seen = {}
     for n in (300, 2_000, 20_000):
@@ -155,13 +183,14 @@ def test_auto_is_the_method_the_planner_expects_least_of():
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
 @pytest.mark.parametrize(("p", "k"), [(5, 1), (20, 1), (20, 3)])
 def test_over_all_numbers_of_records_the_refined_method_is_as_good(p, k, epsilon):
-    plans = PrivatePCA(k, epsilon, 1e-6, BOX, relation="add-remove").explain(1_000, p).alternatives()
+    explanation = PrivatePCA(k, epsilon, 1e-6, BOX, relation="add-remove").explain(1_000, p)
+    prospect, options = explanation.prospect, {"relation": "add-remove", "draws": 12}
     refined, one_shot = (
-        [private_loss(plans[name], n, Spiked(p, k), "add-remove", 12) for n in np.geomspace(100, 1e6, 9)]
-        for name in ("refined", "one-shot")
+        [forecast(fit, explanation.budget, n, prospect.population, **options).loss for n in np.geomspace(100, 1e6, 9)]
+        for _, fit in prospect.fits
     )
     assert np.log(refined).mean() < np.log(one_shot).mean() + 0.13  # 0.10 at worst, over many draws
-    assert recommend(tuple(plans.items()), None, p, k, "add-remove", None, Spiked(p, k)) == "refined"
+    assert prospect.best(explanation.budget, None, "add-remove") == "refined"
 
 
 def test_a_private_number_of_records_decides_nothing():
@@ -199,7 +228,5 @@ def test_methods_are_compared_along_anything(along):
 
 def test_a_signal_is_a_part_of_a_whole():
     with pytest.raises(InputError, match="signal"):
-        Spiked(5, 1, 1.0)
+        SpikedCovariance(5, 1, 1.0)
     assert not PrivatePCA(5).explain(1_000, 5).has_forecast  # all directions: nothing to miss
-    with pytest.raises(TypeError, match="crowd"):
-        summed(object(), Spiked(5).points(np.random.default_rng(0)), np.ones(1))

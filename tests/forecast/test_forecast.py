@@ -1,4 +1,4 @@
-"""The planner predicts what fits measure, without data and quickly."""
+"""A forecast predicts what fits measure, without data and quickly."""
 
 import math
 import time
@@ -8,9 +8,9 @@ import pytest
 
 from sfumato import Bounds, LabelPrivateSIR, PrivateSIR, limits, subspace_distance
 from sfumato.errors import InputError
-from sfumato.planner import Population, forecast, records_needed
-from sfumato.planner.forecast import label_forecast, method_of
-from sfumato.planner.law import useless
+from sfumato.forecast import IndexResponse, forecast, records_needed
+from sfumato.forecast.loss import label_loss
+from sfumato.forecast.populations import random_distance
 
 LOWEST = 0.67
 """A bound is a root mean square, a forecast the mean of some draws: lower, by a third where p is small."""
@@ -23,6 +23,12 @@ def _gaussian(n, p, signal, seed):
     return x, np.sqrt(signal) * x[:, 0] + np.sqrt(1 - signal) * rng.standard_normal(n)
 
 
+def foreseen(estimator, n, p, signal, **options):
+    explanation = estimator.explain(n, p)
+    population = IndexResponse(p, 1, signal)
+    return forecast(explanation.fit, explanation.budget, n, population, relation=explanation.relation, **options)
+
+
 @pytest.mark.parametrize(
     ("n", "p", "epsilon", "signal", "method"),
     [(20_000, 10, 1.0, 0.9, "descent"), (10_000, 20, 0.4, 0.5, "descent"), (20_000, 10, 1.0, 0.5, "one-shot")],
@@ -33,14 +39,13 @@ def test_the_forecast_is_the_measured_mean(n, p, epsilon, signal, method):
     for seed in range(10):
         x, y = _gaussian(n, p, signal, seed)
         losses.append(subspace_distance(estimator.set_params(random_state=seed).fit(x, y).directions_, np.eye(1, p)))
-    expected = forecast(estimator.explain(n, p).plan, n, Population.typical(p, 1, signal), draws=10)
+    expected = foreseen(estimator, n, p, signal, draws=10)
     assert 0.75 < expected.loss / np.mean(losses) < 1.33
 
 
 def test_more_of_anything_good_loses_less():
     def loss(epsilon=1.0, n=20_000, p=10, signal=0.5):
-        plan = PrivateSIR(epsilon, bounds=Bounds(-1, 1)).explain(n, p).plan
-        return forecast(plan, n, Population.typical(p, 1, signal)).loss
+        return foreseen(PrivateSIR(epsilon, bounds=Bounds(-1, 1)), n, p, signal).loss
 
     base = loss()
     assert loss(epsilon=0.2) > base > loss(epsilon=5.0)
@@ -50,22 +55,21 @@ def test_more_of_anything_good_loses_less():
 
 
 def test_with_a_large_budget_only_sampling_error_is_left():
-    plan = PrivateSIR(1000.0, bounds=Bounds(-1, 1)).explain(20_000, 10).plan
-    seen = forecast(plan, 20_000, Population.typical(10, 1, 0.5))
+    seen = foreseen(PrivateSIR(1000.0, bounds=Bounds(-1, 1)), 20_000, 10, 0.5)
     assert 0.8 < seen.ratio < 1.25
 
 
 def test_without_hope_the_forecast_says_random():
-    plan = PrivateSIR(0.05, bounds=Bounds(-1, 1)).explain(200, 20).plan
-    seen = forecast(plan, 200, Population.typical(20, 1, 0.2), draws=20)
+    seen = foreseen(PrivateSIR(0.05, bounds=Bounds(-1, 1)), 200, 20, 0.2, draws=20)
     assert 0.8 * seen.useless < seen.loss <= math.sqrt(2)
 
 
 def test_records_needed_meets_the_target():
     explanation = PrivateSIR(0.5, bounds=Bounds(-1, 1)).explain(1_000, 8)
     needed = explanation.records_for(0.1)
-    population = Population.typical(8, 1, 0.5)
-    assert forecast(explanation.plan, needed, population, draws=2).loss == pytest.approx(0.1, rel=0.05)
+    population = IndexResponse(8, 1, 0.5)
+    found = forecast(explanation.fit, explanation.budget, needed, population, draws=2)
+    assert found.loss == pytest.approx(0.1, rel=0.1)
     assert records_needed(0.1, lambda n: 1.0) == math.inf
     with pytest.raises(InputError, match="target"):
         records_needed(0.0, lambda n: 1.0)
@@ -74,8 +78,8 @@ def test_records_needed_meets_the_target():
 def test_epsilon_needed_meets_the_target_or_says_that_none_does():
     explanation = PrivateSIR(1.0, bounds=Bounds(-1, 1)).explain(3_000, 8)
     needed = explanation.epsilon_for(0.15)
-    at_it = PrivateSIR(needed, bounds=Bounds(-1, 1), method="descent").explain(3_000, 8).plan
-    assert forecast(at_it, 3_000, Population.typical(8), draws=10).loss == pytest.approx(0.15, rel=0.3)
+    at_it = PrivateSIR(needed, bounds=Bounds(-1, 1), method="descent")
+    assert foreseen(at_it, 3_000, 8, 0.5, draws=10).loss == pytest.approx(0.15, rel=0.3)
     assert explanation.epsilon_for(0.001) == math.inf  # below what 3,000 records show without privacy
     assert "or with these records epsilon of about" in str(explanation)
     with pytest.raises(InputError, match="target"):
@@ -83,9 +87,8 @@ def test_epsilon_needed_meets_the_target_or_says_that_none_does():
 
 
 def test_two_directions_have_a_forecast_too():
-    plan = PrivateSIR(1.0, n_directions=2, bounds=Bounds(-1, 1)).explain(20_000, 10).plan
-    seen = forecast(plan, 20_000, Population.typical(10, 2, 0.9))
-    assert 0.01 < seen.loss < 0.5 and seen.useless == useless(10, 2)
+    seen = PrivateSIR(1.0, n_directions=2, bounds=Bounds(-1, 1)).explain(20_000, 10).forecast(0.9)
+    assert 0.01 < seen.loss < 0.5 and seen.useless == random_distance(10, 2)
 
 
 def test_explain_prints_expectations_in_two_seconds_and_needs_no_data():
@@ -97,39 +100,52 @@ def test_explain_prints_expectations_in_two_seconds_and_needs_no_data():
         assert words in text
 
 
-def test_a_plan_the_planner_does_not_know_is_printed_without_a_forecast():
+def test_where_no_direction_can_be_missed_there_is_no_forecast():
     explanation = PrivateSIR(epsilon=1.0).explain(20_000, 1)
     assert not explanation.has_forecast and "expected loss" not in str(explanation)
-    plan = PrivateSIR(epsilon=1.0).explain(20_000, 5).plan
-    assert method_of(plan) == "descent"
-    shorter = type(plan)(plan.lines[:2])
-    with pytest.raises(InputError, match="no forecast"):
-        forecast(shorter, 100, Population.typical(5))
+    with pytest.raises(InputError, match="method must be one of 'descent', 'one-shot'"):
+        explanation.prospect.fit("two-shot")
 
 
-def test_the_label_forecast_is_the_measured_mean_before_refining():
+@pytest.mark.parametrize(("n", "p"), [(300, 4), (1_000, 4)])
+def test_bounds_that_cannot_be_found_are_foreseen(n, p):
+    given, found = (
+        foreseen(PrivateSIR(1.0, 1e-6, 1, b, "descent"), n, p, 0.5, draws=12) for b in (Bounds(-3, 3), None)
+    )
+    losses = []
+    for seed in range(12):
+        x, y = _gaussian(n, p, 0.5, seed)
+        fitted = PrivateSIR(1.0, 1e-6, 1, None, "descent", random_state=seed).fit(x, y)
+        losses.append(subspace_distance(fitted.directions_, np.eye(1, p)))
+    assert found.loss > given.loss
+    assert found.loss == pytest.approx(np.mean(losses), rel=0.35)
+
+
+def test_the_label_loss_is_the_measured_mean_before_refining():
     losses = []
     for seed in range(8):
         x, y = _gaussian(10_000, 8, 0.8, seed)
         fitted = LabelPrivateSIR(1.0, 1, edges=[0.0], refine=False, random_state=seed).fit(x, y)
         losses.append(subspace_distance(fitted.directions_, np.eye(1, 8)))
-    assert 0.75 < label_forecast(10_000, 8, 1.0, 0.8) / np.mean(losses) < 1.33
+    assert 0.75 < label_loss(10_000, 8, 1.0, 0.8) / np.mean(losses) < 1.33
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("signal", [0.2, 0.5, 0.9])
 def test_no_forecast_for_labels_is_below_what_any_method_can_reach(epsilon, signal):
-    assert label_forecast(10_000, 12, epsilon, signal) > limits.label_direction(10_000, 12, epsilon, signal).root
+    assert label_loss(10_000, 12, epsilon, signal) > limits.label_direction(10_000, 12, epsilon, signal).root
 
 
 def test_a_population_like_a_public_study_has_its_directions():
     x, y = _gaussian(4_000, 5, 0.7, 0)
     mixed = x @ np.tril(np.ones((5, 5))).T
-    population = Population.of(mixed, y, np.linalg.solve(np.tril(np.ones((5, 5))).T, np.eye(5))[:, :1].T)
-    assert abs(np.corrcoef(population.index[:, 0], x[:, 0])[0, 1]) > 0.99
-    assert np.allclose(population.mixing @ population.mixing.T, np.cov(mixed.T, bias=True), atol=0.02)
+    population = IndexResponse.of(mixed, y, np.linalg.solve(np.tril(np.ones((5, 5))).T, np.eye(5))[:, :1].T)
+    index, _, mixing, _ = population.sample
+    assert abs(np.corrcoef(index[:, 0], x[:, 0])[0, 1]) > 0.99
+    assert np.allclose(mixing @ mixing.T, np.cov(mixed.T, bias=True), atol=0.02)
+    assert np.allclose(np.cov(population.points(np.random.default_rng(0)).x.T), np.cov(mixed.T), atol=0.2)
     with pytest.raises(InputError, match="signal"):
-        Population.typical(5, signal=0.0)
+        IndexResponse(5, signal=0.0)
 
 
 def test_methods_are_compared_with_the_bounds_below_them():

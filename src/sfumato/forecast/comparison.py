@@ -7,9 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from sfumato import limits
-from sfumato.planner.forecast import forecast, label_forecast
-from sfumato.planner.outlook import Outlook
-from sfumato.privacy.plan import Plan
+from sfumato.forecast.loss import forecast, label_loss
+from sfumato.forecast.populations import IndexResponse
+from sfumato.forecast.prospect import Prospect
+from sfumato.privacy.budget import Budget
 from sfumato.typing import FloatArray, Relation
 
 LABELS = "labels only (x public)"
@@ -71,45 +72,44 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """One place of a comparison; `epsilon` is that of the randomised labels the plans are compared with."""
+class Place:
+    """One place of a comparison; `epsilon` is that of the randomised labels the fits are compared with."""
 
-    outlook: Outlook
-    plans: Mapping[str, Plan]
+    prospect: Prospect
+    budget: Budget
     n: float
     epsilon: float
     signal: float = 0.5
     relation: Relation = "replace"
 
     def losses(self) -> dict[str, float]:
-        """Of every plan, of randomised labels (where there are labels), and without privacy."""
-        population, schedule = self.outlook.population(self.signal), self.outlook.schedule
+        """Of every method, of randomised labels (where there are labels), and without privacy."""
+        population = self.prospect.explaining(self.signal)
         seen = {
-            name: forecast(plan, self.n, population, relation=self.relation, schedule=schedule, draws=8)
-            for name, plan in self.plans.items()
+            name: forecast(fit, self.budget, self.n, population, relation=self.relation, draws=8)
+            for name, fit in self.prospect.fits
         }
         found = {name: one.loss for name, one in seen.items()}
-        if self.outlook.law is None:
-            found[LABELS] = label_forecast(
-                self.n, self.outlook.n_features, self.epsilon, self.signal, self.outlook.n_directions
-            )
+        if isinstance(population, IndexResponse):
+            p, k = population.n_features, population.n_directions
+            found[LABELS] = label_loss(self.n, p, self.epsilon, self.signal, k)
         found[PLAIN] = next(iter(seen.values())).plain
         return found
 
     def bounds(self) -> dict[str, float]:
         """What no method passes, where the constant is known."""
-        if self.outlook.law is not None:
+        if not isinstance(self.prospect.population, IndexResponse):
             return {}
-        known = min(self.signal, 0.999)
+        known, p = min(self.signal, 0.999), self.prospect.population.n_features
         return {
-            name: limits.label_direction(self.n, self.outlook.n_features, budget, known).root
+            name: limits.label_direction(self.n, p, budget, known).root
             for name, budget in ((BOUND, np.inf), (LABEL_BOUND, self.epsilon))
         }
 
 
-def compare(along: Along, at: Sequence[float], settings: Sequence[Setting]) -> Comparison:
-    """Every plan of every setting, for directions that explain the part `signal`."""
-    losses, bounds = [one.losses() for one in settings], [one.bounds() for one in settings]
+def compare(along: Along, at: Sequence[float], places: Sequence[Place]) -> Comparison:
+    """Every method at every place."""
+    losses, bounds = [one.losses() for one in places], [one.bounds() for one in places]
     return Comparison(
         along,
         np.asarray(at, dtype=np.float64),

@@ -1,4 +1,4 @@
-"""The planner's predicted loss against the measured mean: Table 1 of Xia, Zhang and Cai, and settings held out."""
+"""The predicted loss against the measured mean: Table 1 of Xia, Zhang and Cai, and settings held out."""
 
 import re
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.study import RESULTS, mean, replicate, write
 from sfumato import SIR, Bounds, PrivateSIR, subspace_distance
-from sfumato.planner import Population, forecast
+from sfumato.forecast import IndexResponse, forecast
 from sfumato.simulate import xia
 
 HELD_OUT = (
@@ -42,13 +42,13 @@ def measured(model: str, n: int, p: int, epsilon: float, seed: int) -> tuple[flo
 
 def predicted(model: str, n: int, p: int, epsilon: float, seed: int) -> tuple[float, ...]:
     """The same from the law of the model with the same coefficients: no private fit, no n records."""
-    sample = xia(model, n=20_000 if model in ("M3", "M4") else 4_000, p=p, random_state=seed)
-    population = Population.of(sample.x, sample.y, sample.directions, half_width=1.5)
+    sample = xia(model, n=4_000, p=p, random_state=seed)
+    population = IndexResponse.of(sample.x, sample.y, sample.directions)
     result = []
     for method in ("descent", "one-shot"):
         estimator = PrivateSIR(**options(n, population.n_directions, epsilon), method=method)
-        seen = forecast(estimator.explain(n, p).plan, n, population, draws=1, seed=seed)
-        result.append(seen)
+        explanation = estimator.explain(n, p)
+        result.append(forecast(explanation.fit, explanation.budget, n, population, draws=1, seed=seed))
     return result[0].plain, result[0].loss, result[1].loss
 
 
@@ -70,7 +70,7 @@ def plot() -> None:
             ax.set_ylabel("")
             ax.get_legend().remove()
     figure.suptitle("20,000 records, 15 features, epsilon = 1, signal 50 %; one of them varied")
-    figure.savefig(RESULTS / "planner.svg", bbox_inches="tight")
+    figure.savefig(RESULTS / "forecast.svg", bbox_inches="tight")
 
 
 def main(replications: int) -> None:
@@ -91,14 +91,14 @@ def main(replications: int) -> None:
         rows.append((*key, kind, *cells, advised if advised == better else f"{advised} (measured: {better})"))
     found = ", ".join(f"{sum(hits)} of {len(hits)} rows {kind}" for kind, hits in close.items())
     write(
-        "planner",
-        f"python -m benchmarks planner --replications {replications}",
+        "forecast",
+        f"python -m benchmarks forecast --replications {replications}",
         "Predicted against measured loss\n"
         "Each cell: measured mean / predicted mean / ratio. Table 1 is measured over 100 replications "
         f"(table1-epsilon-*.md), the held-out rows over {replications}; predictions are for the first {replications} "
         "draws of the models' coefficients and use the law of the model and the noise of the plan; nothing is fitted. "
         f"Descent within 25 %: {found}. 'Advised' is what `method=\"auto\"` takes, from n, p and epsilon alone. "
-        "[Against n, p and epsilon](planner.svg).",
+        "[Against n, p and epsilon](forecast.svg).",
         ("model", "n", "p", "epsilon", "rows", "non-private SIR", "descent", "one-shot", "advised"),
         rows,
     )

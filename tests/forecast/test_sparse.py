@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from sfumato import Bounds, PrivateSparsePCA, PrivateSparseSIR, subspace_distance
-from sfumato.planner import forecast
-from sfumato.planner.screened import ACTIVE, Screened, within
-from sfumato.planner.varying import Varying
+from sfumato.estimators.sparse_pca import SparseComponent
+from sfumato.estimators.sparse_pipeline import ACTIVE, FewActiveFeatures
+from sfumato.forecast import forecast
+from sfumato.forecast.populations import missed_distance
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state")
 
 
 def expected(estimator, n, p, signal, draws=16):
     explanation = estimator.explain(n, p)
-    return forecast(explanation.plan, n, explanation.outlook.population(signal), draws=draws)
+    return forecast(explanation.fit, explanation.budget, n, explanation.prospect.explaining(signal), draws=draws)
 
 
 def test_the_forecast_of_a_screened_fit_is_the_measured_mean():
@@ -58,12 +59,12 @@ def test_explain_prints_expectations_in_two_seconds_and_needs_no_data(estimator,
 
 
 def test_what_was_missed_counts_and_what_was_seen_counts_with_its_own_error():
-    assert within(3, 3, 0.2) == 0.2
-    assert within(1, 2, 0.0) == pytest.approx(1.0)
-    assert within(1, 2, 0.3) > 1.0 and within(0, 3, 0.0) == pytest.approx(np.sqrt(2))
+    assert missed_distance(3, 3, 0.2) == 0.2
+    assert missed_distance(1, 2, 0.0) == pytest.approx(1.0)
+    assert missed_distance(1, 2, 0.3) > 1.0 and missed_distance(0, 3, 0.0) == pytest.approx(np.sqrt(2))
 
 
 def test_too_few_or_too_many_features_have_no_quick_forecast():
-    assert Screened(4).quick and not Screened(3).quick and not Screened(10**6).quick
-    assert Varying(50, picks=8).quick and not Varying(4, picks=4).quick
+    assert FewActiveFeatures(4).quick and not FewActiveFeatures(3).quick and not FewActiveFeatures(10**6).quick
+    assert SparseComponent(50, picks=8).quick and not SparseComponent(4, picks=4).quick
     assert not PrivateSparsePCA(1).explain(1_000, 5).has_forecast
