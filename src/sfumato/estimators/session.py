@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source
 from sfumato.estimators.parameters import budget_of, noise_of, open_ledger, relation_of
@@ -15,7 +17,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.plan import Plan
 from sfumato.settings.central import Central
-from sfumato.sources import Source
+from sfumato.sources import ResponseKind, Source
 
 REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
 
@@ -39,12 +41,19 @@ class Session:
         return Curator(Central(self.source), plan.calibrate(self.budget), self.ledger, self.noise)
 
 
-def open_session(estimator: Any, X: Any, y: Any, reader: Callable[..., Source] = fit_source) -> Session:
+def open_session(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    reader: Callable[..., Source] = fit_source,
+    response_kind: ResponseKind | None = None,
+) -> Session:
     """Check what an estimator with the usual privacy parameters was given; the ledger before the records."""
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
     ledger = open_ledger(estimator.ledger, budget, relation, noise)
-    source = reader(estimator, X, y, getattr(estimator, "classes", None))
+    with np.errstate(all="ignore"):  # the user's own setting must not make one record raise
+        source = reader(estimator, X, y, getattr(estimator, "classes", None), response_kind)
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)

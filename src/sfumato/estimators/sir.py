@@ -17,6 +17,7 @@ from sfumato.estimators.session import open_session
 from sfumato.iterate.picture import Picture
 from sfumato.privacy.ledger import Ledger
 from sfumato.records import Response
+from sfumato.sources import ResponseKind
 
 METHODS = ("auto", "descent", "one-shot", *LOW)
 PICTURE_SHARE = 0.05
@@ -124,7 +125,7 @@ class PrivateSIR(PrivateReducer):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the directions.
 
         Parameters
@@ -133,8 +134,10 @@ class PrivateSIR(PrivateReducer):
             Features; or the result of `sfumato.scan`, which names its own response.
         y : array or series
             Response: numbers of any scale, booleans, or categories.
+        response_kind : {"numeric", "categorical"}, optional
+            What y is, if it is not to be taken from the type of its column, which counts as public.
         """
-        session = open_session(self, X, y)
+        session = open_session(self, X, y, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if isinstance(task, PaperTask):
             self._keep(fit_paper(task, session, self)[0], session.ledger)
