@@ -19,6 +19,7 @@ class CellError(InputError, TypeError):
     """A cell is not a number; a TypeError too, as scikit-learn's conventions ask."""
 
 
+@np.errstate(all="ignore")  # whatever the user asked numpy for, a value is judged by our own checks
 def fit_source(
     estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None, response_kind: ResponseKind | None = None
 ) -> Source:
@@ -61,6 +62,7 @@ def _check_scanned(
     source.check()
 
 
+@np.errstate(all="ignore")
 def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None, response_kind: None = None) -> Source:
     """Checked records of two tables side by side, X first; the second may be a single column.
 

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source
 from sfumato.estimators.parameters import budget_of, noise_of, open_ledger, relation_of
@@ -52,8 +50,7 @@ def open_session(
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
     ledger = open_ledger(estimator.ledger, budget, relation, noise)
-    with np.errstate(all="ignore"):  # the user's own setting must not make one record raise
-        source = reader(estimator, X, y, getattr(estimator, "classes", None), response_kind)
+    source = reader(estimator, X, y, getattr(estimator, "classes", None), response_kind)
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)
