@@ -73,7 +73,7 @@ def name(found: Key) -> str:
     """
     if isinstance(found, str):
         return found
-    return str(int(found)) if found == math.trunc(found) and abs(found) < 2**53 else repr(found)
+    return str(int(found)) if abs(found) < 2**53 and found == int(found) else repr(found)
 
 
 def keys_of(names: Iterable[Any], parameter: str) -> tuple[Key, ...]:

@@ -75,12 +75,14 @@ def _column_names(names: Sequence[Any]) -> tuple[str, ...] | None:
 def _raw(y: Any) -> NDArray[Any]:
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        if series.null_count() > 0:
-            raise InputError(MISSING_Y)
         try:
+            if series.null_count() > 0:
+                raise InputError(MISSING_Y)
             return np.asarray(series.to_numpy())
         except UnicodeDecodeError:  # its text would quote the bytes
             raise InputError(cells.NOT_UTF8) from None
+        except ArithmeticError:  # a signalling NaN among decimals
+            raise InputError(MISSING_Y) from None
     try:
         return cells.as_cells(y)
     except ValueError:

@@ -122,6 +122,8 @@ def entry_of(form: Randomiser, purpose: str) -> Entry:
 
 def one_value_each(y: Any) -> FloatArray:
     """Finite numbers, one per person; a single number is a single person."""
+    if getattr(y, "dtype", None) is not None and np.asarray(y).dtype.kind == "c":
+        raise InputError("y must be real; give real and imaginary parts apart.")
     try:
         with np.errstate(all="ignore"):  # a number wider than a float64, too
             values = np.atleast_1d(np.asarray(y, dtype=np.float64))
