@@ -5,7 +5,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from sfumato.records import HASH_BUCKETS, Records, Response
 from sfumato.typing import FloatArray, IntArray
 
 ResponseKind = Literal["numeric", "categorical"]
-KINDS: tuple[ResponseKind, ...] = get_args(ResponseKind)
 HASHED = Response(categories=HASH_BUCKETS, hashed=True)
 _MOST_CLASSES = 2**15
 MISSING = "x or y has missing or infinite values; drop or impute them first."
@@ -207,12 +206,19 @@ def _known(name: str, names: Sequence[str], parameter: str) -> None:
         raise InputError(f"{parameter}: there is no column {name!r}; {hint}")
 
 
+def response_kind_of(given: Any) -> ResponseKind | None:
+    """A declared kind, checked."""
+    match given:
+        case None | "numeric" | "categorical":
+            return given
+    raise InputError("response_kind must be 'numeric', 'categorical' or None, which is the type of the column.")
+
+
 def declared_response(
     numeric: bool, classes: Sequence[Any] | None, response_kind: ResponseKind | None = None
 ) -> Response:
     """What is public about a response whose column is of this type, with these declared classes or this kind."""
-    if response_kind not in (None, *KINDS):
-        raise InputError("response_kind must be 'numeric', 'categorical' or None, the type of the column.")
+    response_kind = response_kind_of(response_kind)
     if classes is not None:
         if isinstance(classes, str) or not hasattr(classes, "__len__") or not 0 < len(classes) < _MOST_CLASSES:
             raise InputError(f"classes must be a list of 1 to {_MOST_CLASSES - 1} names; for instance ['no', 'yes'].")
@@ -221,7 +227,7 @@ def declared_response(
         return Response(categories=len(cells.keys_of(classes, "classes")) + 1)
     if response_kind == "numeric" and not numeric:
         raise InputError("response_kind is 'numeric', but the response is not of a numeric type; convert it first.")
-    return Response() if (numeric and response_kind is None) or response_kind == "numeric" else HASHED
+    return Response() if numeric and response_kind != "categorical" else HASHED
 
 
 def encode_response(raw: NDArray[Any], response: Response, classes: Sequence[Any] | None) -> FloatArray | IntArray:

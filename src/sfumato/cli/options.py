@@ -128,10 +128,11 @@ def names(given: Sequence[str] | None) -> list[str] | None:
 
 def kind_of(given: str | None) -> Literal["numeric", "categorical"] | None:
     """The declared kind of a response."""
-    match given:
-        case None | "numeric" | "categorical":
-            return given
-    raise InputError(f"response-kind must be 'numeric' or 'categorical', got {given!r}.")
+    if given is None:
+        return None
+    from sfumato.sources import response_kind_of
+
+    return response_kind_of(given)
 
 
 def categories(given: Sequence[str] | None) -> dict[str, list[str]]:
