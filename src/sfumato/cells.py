@@ -25,7 +25,7 @@ _TEXTS = (str, bytes)
 _ABSENT = {"NoneType", "NAType", "NaTType"}
 """Types of the values that stand for a missing one, in Python and pandas."""
 
-UNREADABLE = "y has cells that are neither numbers nor text, such as dates or lists; convert them first."
+UNREADABLE = "y must be one column of numbers or texts; convert dates, lists and other cells first."
 NOT_UTF8 = "y has bytes that are not UTF-8; decode them first."
 MIXED = (
     "y has cells of mixed kind, some numbers and some text; convert them, or declare classes or "

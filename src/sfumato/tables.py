@@ -18,7 +18,7 @@ from sfumato.records import Response, is_finite
 from sfumato.sources import ResponseKind, declared_response, encode_response
 from sfumato.typing import FloatArray, IntArray
 
-MISSING_Y = "y has missing or infinite values (NaN or inf); drop or impute them first."
+MISSING_Y = "y has missing or infinite values (NaN, inf, too large for a float); drop or impute them first."
 
 
 def features_to_array(table: Any) -> tuple[Any, tuple[str, ...] | None]:
