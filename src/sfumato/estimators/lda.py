@@ -137,12 +137,6 @@ class DiscriminantTask:
         return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), bounds, centre)
 
 
-def as_names(y: Any) -> Any:
-    """Labels of any type as text, so that they are classes and not numbers; None and bad shapes pass, to be refused."""
-    raw = np.asarray(y)
-    return raw.astype(str) if y is not None and raw.dtype.kind in "biu" else y
-
-
 def _names_its_classes(estimator: Any) -> bool:
     return estimator.classes is not None and estimator.calibration == "tight"
 
@@ -235,10 +229,16 @@ class PrivateLDA(PrivateReducer):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart."""
+        """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart.
+
+        Whatever the type of y, its values are names of classes: no value of one record decides what the others are.
+        """
         if isinstance(X, Source) and X.has_response and X.response.categories is None:
-            raise InputError("classes must be listed for a scanned response of numbers, here and for scan.")
-        session = open_session(self, X, y if self.classes is not None else as_names(y))
+            raise InputError(
+                "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
+                "scan(..., response_kind='categorical')."
+            )
+        session = open_session(self, X, y, response_kind="categorical")
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
             return self._printed(task, session)

@@ -27,6 +27,7 @@ from sfumato.solve.second_order import SliceMoments, dr_kernel, save_kernel, spe
 from sfumato.solve.spectral import Spectrum, directions_in_x
 from sfumato.solve.subspace import subspace_distance
 from sfumato.solve.symmetric import inverse_root
+from sfumato.sources import ResponseKind
 from sfumato.typing import FloatArray
 
 SHARES = {"location": 0.08, "ranks": 0.06, "radius": 0.03, "shape": 0.13, "solve": 0.70}
@@ -165,9 +166,12 @@ class _SecondOrder(PrivateReducer):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y."""
-        session = open_session(self, X, y)
+    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+        """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y.
+
+        `response_kind` declares what y is, as in `PrivateSIR.fit`.
+        """
+        session = open_session(self, X, y, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         outcome = task.run(session.open(task.plan()))
         self.directions_ = outcome.spectrum.directions

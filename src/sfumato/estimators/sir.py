@@ -18,6 +18,7 @@ from sfumato.iterate.picture import Picture
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.records import Response
+from sfumato.sources import ResponseKind
 
 METHODS = ("auto", "descent", "one-shot", *LOW)
 PICTURE_SHARE = 0.05
@@ -125,7 +126,7 @@ class PrivateSIR(PrivateReducer):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the directions.
 
         Parameters
@@ -134,8 +135,10 @@ class PrivateSIR(PrivateReducer):
             Features; or the result of `sfumato.scan`, which names its own response.
         y : array or series
             Response: numbers of any scale, booleans, or categories.
+        response_kind : {"numeric", "categorical"}, optional
+            What y is, if it is not to be taken from the type of its column, which counts as public.
         """
-        session = open_session(self, X, y)
+        session = open_session(self, X, y, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if isinstance(task, PaperTask):
             self._keep(fit_paper(task, session, self)[0], session.ledger)

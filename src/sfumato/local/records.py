@@ -87,6 +87,7 @@ class RecordRandomiser:
         pairs = np.where(row == column, reach, reach / np.sqrt(2.0))
         return np.concatenate([np.full(self.n_slices * (self.n_features + 1), reach), pairs])
 
+    @np.errstate(all="ignore")  # whatever the user asked numpy for, no value raises or warns
     def randomize(self, x: Any, y: Any, noise: Noise | None = None) -> FloatArray:
         """The noisy answers (n, d) of n devices, each drawn on its own."""
         source = source_of(noise)
