@@ -16,13 +16,15 @@ from sfumato.typing import FloatArray, IntArray
 
 _MOST_CLASSES = 2**15
 MISSING = "x or y has missing or infinite values; drop or impute them first."
+MOST_ROWS = 2**15
+"""Rows of a chunk at the most, so that sums of 30-bit products stay exact in float64."""
 CHUNK_VALUES = 2**19
 """Numbers per chunk, 4 MiB: smaller ones pay more in interpreter time than the processor's cache gives back."""
 
 
 def chunk_rows(n_features: int) -> int:
-    """Rows of a chunk; at most 2**15, so that sums of 30-bit products stay exact in float64."""
-    return min(2**15, max(2**9, CHUNK_VALUES // max(n_features, 1)))
+    """Rows of a chunk, `MOST_ROWS` at most."""
+    return min(MOST_ROWS, max(2**9, CHUNK_VALUES // max(n_features, 1)))
 
 
 class Source(ABC):

@@ -95,3 +95,10 @@ def test_many_selections_fall_back_to_the_bound_that_is_given():
 def test_the_accountant_uses_it():
     events = [Gaussian(0.2), Selection(0.15, 6)]
     assert total_epsilon(events, 1e-4) == selection_epsilon(0.2, [(0.15, 6)], 1e-4, zcdp(0.2, [(0.15, 6)], 1e-4))
+
+
+@pytest.mark.parametrize("mu", [30.0, 40.0, 60.0])
+def test_a_huge_budget_is_totalled_without_overflow(mu):
+    picks, gaussian = Selection(40.0, 2), gdp_epsilon(mu, 1e-6)
+    total = total_epsilon([picks, Gaussian(mu)], 1e-6)  # warnings are errors here
+    assert gaussian < total <= gaussian + 80.0

@@ -7,9 +7,10 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from sfumato import scan
+from sfumato.errors import InputError
 from sfumato.records import Records, Response
 from sfumato.settings.central import Central
-from sfumato.sources import ArraySource, Source, chunk_rows
+from sfumato.sources import MOST_ROWS, ArraySource, Source, chunk_rows
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 
 QUERY = ResponseHistogram(Bins(np.array([0.0, 0.5])))
@@ -56,6 +57,15 @@ def test_files_of_any_layout_give_the_sum_of_the_table(tmp_path, row_group):
 def test_a_failing_part_fails_the_sum(threads):
     with pytest.raises(OSError, match="unreadable"):
         Central(Torn(), threads=threads).sum(QUERY)
+
+
+def test_a_chunk_too_long_for_exact_sums_is_refused():
+    class Long(Torn):
+        def read(self, part):
+            yield Records(np.zeros((MOST_ROWS + 1, 1)), np.zeros(MOST_ROWS + 1))
+
+    with pytest.raises(InputError, match="yield smaller ones"):
+        Central(Long()).sum(QUERY)
 
 
 def test_an_empty_source_sums_to_zero():

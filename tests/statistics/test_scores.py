@@ -46,6 +46,18 @@ def test_no_score_moves_by_more_than_the_peak(name, relation):
     assert 0.4 * query.peak(relation) < largest <= query.peak(relation)
 
 
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_no_score_moves_by_more_than_the_peak_beside_a_billion_records(name, relation):
+    query, rng = QUERIES[name], np.random.default_rng(4)
+    for _ in range(300):
+        many = corners(rng, 3)
+        rest = sum(int(rng.integers(10**8, 10**9)) * query.of(Records(many.x[[i]], many.y[[i]])) for i in range(3))
+        before = query.scores(rest + query.of(corners(rng, 1)))
+        after = query.scores(rest if relation == "add-remove" else rest + query.of(corners(rng, 1)))
+        assert np.abs(before - after).max() <= query.peak(relation)
+
+
 def test_sign_scores_are_the_sums_of_signs_and_zero_counts_as_zero():
     x = np.array([[1.0, -2.0, 0.0, 5.0], [3.0, 1.0, 0.0, -5.0]])
     query = SignScores(np.zeros(4), BINS, np.array([[1.0], [1.0], [1.0]]))

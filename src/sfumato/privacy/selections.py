@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from sfumato.typing import FloatArray
 
@@ -60,8 +60,11 @@ def selection_epsilon(mu: float, picks: Sequence[tuple[float, int]], delta: floa
 def _delta(mu: float, places: FloatArray, weights: FloatArray, epsilon: float) -> float:
     """``E V(e^(epsilon - L))`` over the Gaussian loss L, hinge by hinge."""
     x = epsilon - places
-    without = -np.expm1(x)
-    each = without if mu == 0 else ndtr(-x / mu + mu / 2.0) - np.exp(x) * ndtr(-x / mu - mu / 2.0)
+    if mu == 0:
+        each = -np.expm1(np.minimum(x, 0.0))
+    else:  # e^x times a tail, as one exponential: at large epsilons the first would overflow and the second vanish
+        second = np.exp(x + log_ndtr(-x / mu - mu / 2.0))
+        each = ndtr(-x / mu + mu / 2.0) - second * (1.0 - 2.0**-50 * np.abs(x))  # rounding of x, to the safe side
     return float(weights @ np.maximum(each, 0.0)) + _ROUNDING
 
 

@@ -8,7 +8,8 @@ from operator import add
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from sfumato.sources import Source
+from sfumato.errors import InputError
+from sfumato.sources import MOST_ROWS, Source
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
@@ -41,6 +42,8 @@ class Central:
         total = np.zeros(query.shape, dtype=np.int64)
         for part in parts:
             for records in self._source.read(part):
+                if len(records) > MOST_ROWS:  # sums of 30-bit products would no longer be exact in float64
+                    raise InputError(f"source: a chunk has more than {MOST_ROWS} rows; yield smaller ones.")
                 total += query.of(records)
         return total
 

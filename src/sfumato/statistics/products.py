@@ -1,5 +1,6 @@
 """Products of features with a bounded vector that is linear in x and depends on the slice: a truncated gradient."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,8 +24,9 @@ class ProductRows(BoundedSum):
     `radius` long and the whole at most ``sqrt(p) radius``: what adding or removing a record can do. Replacing one
     moves a row, and the whole, by at most twice that, attained at opposite corners of the box.
 
-    `scores` are the lengths of the rows of ``offset - sum``, in grid units and rounded, for selecting the largest
-    rows after a step of a descent: a length moves by no more than the row itself, and rounding by one unit more.
+    `scores` are the lengths of the rows of ``offset - sum``, in whole grid units rounded down, for selecting the
+    largest rows after a step of a descent: a length moves by no more than the row itself, and so do its whole units,
+    because the bound is a whole number. Squares of sums pass 2**53, where floats would round: they are Python integers.
 
     Parameters
     ----------
@@ -81,11 +83,12 @@ class ProductRows(BoundedSum):
         return f"products of {rows} features with {columns} bounded functions, each at most {self.radius:.4g}"
 
     def peak(self, relation: Relation) -> float:
-        return (2.0 * _ROW if relation == "replace" else _ROW) + 1.0
+        return 2.0 * _ROW if relation == "replace" else _ROW
 
     def scores(self, total: IntArray) -> IntArray:
-        start = np.zeros(1) if self.offset is None else np.rint(self.offset / self.grid)
-        return as_integers(np.rint(np.sqrt(squared_norms(np.asarray(start - total)))))
+        start = np.zeros(self.shape) if self.offset is None else np.rint(self.offset / self.grid)
+        rows = zip(start.tolist(), total.tolist(), strict=True)
+        return np.array([_length([int(a) - b for a, b in zip(*row, strict=True)]) for row in rows], dtype=np.int64)
 
     def of(self, records: Records) -> IntArray:
         x = self.source.integers(records.x)
@@ -104,3 +107,8 @@ class ProductRows(BoundedSum):
         e *= unit / 2.0**self.source.bits * (E_UNITS / self.radius)
         round_within(e, e.shape[1])
         return shrink_into_ball(e, squared_norms(e), E_UNITS)
+
+
+def _length(row: list[int]) -> int:
+    """Whole units of the length of an integer vector, exact whatever its size."""
+    return math.isqrt(sum(value * value for value in row))
