@@ -48,4 +48,4 @@ def _parts(value: Any) -> tuple[type, list[bytes]]:
             return kind, [value.__qualname__.encode()]
     if is_dataclass(value):
         return kind, [fingerprint(getattr(value, each.name)) for each in fields(value)]
-    raise TypeError(f"an attribute of type {kind.__qualname__} cannot be compared bit by bit yet; teach fingerprint it.")
+    raise TypeError(f"an attribute of type {kind.__qualname__} has no fingerprint yet; say here what its bits are.")

@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
@@ -12,10 +13,10 @@ from typing import Any, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.feather
 import pyarrow.parquet
 from sklearn.base import clone
 from sklearn.utils import get_tags
+from threadpoolctl import threadpool_limits
 
 from sfumato.audit.estimators import BOX, CLASSES, cases
 from sfumato.audit.hostile import Private, Table, forges, hostile_pair
@@ -125,8 +126,8 @@ def _named(methods: tuple[str, ...]) -> tuple[str, ...]:
 def ways() -> dict[str, Way]:
     """Every kind of source; frames of libraries that are not installed are left out."""
     frames: dict[str, Way] = {name: partial(_from_frame, name) for name in ("pandas", "polars") if find_spec(name)}
-    files = {kind: partial(_scanned, kind) for kind in ("arrow", "parquet", "feather", "csv")}
-    return {"array": _from_array, "list": _from_list, **frames, **files}
+    files = {kind: partial(_scanned, kind) for kind in ("arrow", "parquet", "csv")}
+    return {"array": _from_array, **frames, **files}
 
 
 def _from_array(estimator: Any, table: Table, folder: Path) -> Any:
@@ -134,27 +135,20 @@ def _from_array(estimator: Any, table: Table, folder: Path) -> Any:
     return estimator.fit(x, y)
 
 
-def _from_list(estimator: Any, table: Table, folder: Path) -> Any:
-    x, y = _split(estimator, table)
-    return estimator.fit(x.tolist(), None if y is None else y.tolist())
-
-
 def _from_frame(library: str, estimator: Any, table: Table, folder: Path) -> Any:
-    import importlib
-
-    library_ = importlib.import_module(library)
+    frames = import_module(library)
     x, y = _split(estimator, table)
-    frame = library_.DataFrame({f"x{j}": column for j, column in enumerate(x.T)})
+    frame = frames.DataFrame({f"x{j}": column for j, column in enumerate(x.T)})
     if y is None:
         return estimator.fit(frame)
     if y.ndim == 2:
-        return estimator.fit(frame, library_.DataFrame({f"y{j}": column for j, column in enumerate(y.T)}))
-    return estimator.fit(frame, library_.Series(y.tolist()))
+        return estimator.fit(frame, frames.DataFrame({f"y{j}": column for j, column in enumerate(y.T)}))
+    return estimator.fit(frame, frames.Series(y.tolist()))
 
 
 def _scanned(kind: str, estimator: Any, table: Table, folder: Path) -> Any:
     columns = {f"x{j}": pa.array(column) for j, column in enumerate(table.x.T)}
-    tags, options = get_tags(estimator).target_tags, {}
+    tags, options = get_tags(estimator).target_tags, dict[str, Any]()
     if tags.multi_output:
         options = {"second": list(columns)[-SECOND:]}
     elif tags.required:
@@ -166,8 +160,6 @@ def _scanned(kind: str, estimator: Any, table: Table, folder: Path) -> Any:
             return estimator.fit(scan(arrow, **options))
         case "parquet":
             pyarrow.parquet.write_table(arrow, path)
-        case "feather":
-            pyarrow.feather.write_feather(arrow, path)
         case "csv":
             pyarrow.csv.write_csv(arrow, path)
     return estimator.fit(scan(path, **options))
@@ -247,7 +239,8 @@ class Run:
     def row(self, pairs: int, seed: int) -> Row:
         """All pairs, summed up."""
         row = Row(self.name, self.relation, self.way, 0, 0, 0, 0.0, 0, {})
-        with tempfile.TemporaryDirectory() as folder:
+        # two threads on matrices of three rows wait for each other longer than they compute
+        with tempfile.TemporaryDirectory() as folder, threadpool_limits(limits=1, user_api="blas"):
             for i in range(pairs):
                 row = _added(row, i, self.pair(i, seed, Path(folder)))
         return row

@@ -310,18 +310,19 @@ class Course:
 
 
 def _course(fit: Callable[[Data], Any], data: Data, doors: Watch, devices: Callable[..., Any]) -> Course:
-    course = Course()
+    course, fitted = Course(), None
     with warnings.catch_warnings(record=True) as heard, watching(doors, devices), progress.listening(course):
         warnings.simplefilter("always")
         try:
             fitted = fit(data)
-            course.attributes = {name: fingerprint(value) for name, value in vars(fitted).items()}
         except DivergedError:
             pass
         except Exception as error:  # whatever it is: it must be the same on the neighbour
             course.error = f"{type(error).__name__}: {error}"
             course.refused = isinstance(error, SfumatoError)
     course.warnings = [f"{each.category.__name__}: {each.message}" for each in heard]
+    if fitted is not None:
+        course.attributes = {name: fingerprint(value) for name, value in vars(fitted).items()}
     return course
 
 
