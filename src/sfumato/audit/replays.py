@@ -63,6 +63,7 @@ def subjects(relation: Relation) -> dict[str, Subject]:
     attacked = {
         name: Subject(case.estimator, case.n_features, case.responses)
         for name, case in cases(1.0, 1e-6, relation).items()
+        if not isinstance(case.estimator, PrivateCCA | PrivateLDA)  # below, with every method
     }
     more = {
         "PrivateSIR, classes": Subject(PrivateSIR(**found, method="descent", classes=NAMES), 3, NAMES),
