@@ -13,6 +13,7 @@ from sfumato.errors import BudgetError, InputError
 
 if TYPE_CHECKING:
     from sfumato.audit import AuditResult
+    from sfumato.audit.replays import Row
     from sfumato.typing import FloatArray
 
 app = typer.Typer(help="Attack our own claims: what can an attacker prove?")
@@ -66,6 +67,33 @@ def controls(runs: Runs = 3_000) -> None:
     _show(found, 1e-6)
     if any(result.passed for result in found):
         raise InputError("runs: not every broken mechanism was caught; give the audit more runs.")
+
+
+@app.command()
+def replay(
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs of neighbours for each fit and kind of source.")] = 5,
+    only: Annotated[str, typer.Option(help="Only fits whose name, relation or source contains this.")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Of tables, records and noise.")] = 0,
+) -> None:
+    """Fit a neighbour with every release forced to be the same: nothing at all may differ.
+
+    Every private estimator, method, relation, setting and kind of source, on hostile records and with forged releases;
+    and fits that break their promise, which must be caught.
+    """
+    with working("loading the library") as bar:
+        from sfumato.audit.replay_controls import broken_fits
+        from sfumato.audit.replays import replay_all
+
+        found = replay_all(pairs, only=only, seed=seed, progress=bar.say)
+        if not found:
+            raise InputError(f"only: no fit has {only!r} in its name; leave it out to see all.")
+        bar.say("fits that break their promise")
+        missed = [control.name for control in broken_fits() if not control.caught()]
+    if missed:
+        raise InputError(f"not caught: {missed[0]}; the replay is broken, please report it.")
+    _show_replays(found)
+    if not all(row.passed for row in found):
+        raise BudgetError("a fit showed more than its releases; please report it.")
 
 
 @app.command()
@@ -125,3 +153,24 @@ def _show(found: "list[AuditResult]", delta: float) -> None:
         table.add_row(Text(result.name), *numbers, "holds" if result.passed else "[bold red]false[/]")
     stdout().print(table)
     stdout().print(f"{found[0].runs} runs on each data set, {100 * found[0].confidence:.4g} % confidence.")
+
+
+def _show_replays(found: "list[Row]") -> None:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("fit", "relation", "source"):
+        table.add_column(heading)
+    for heading in ("pairs", "questions", "moved"):
+        table.add_column(heading, justify="right")
+    table.add_column("differs")
+    for row in found:
+        numbers = (str(row.pairs), str(row.questions), f"{row.moved:.3f}")
+        differs = Text("; ".join(row.findings) or "nothing", style="" if row.passed else "bold red")
+        table.add_row(Text(row.name), row.relation, row.way, *numbers, differs)
+    stdout().print(table)
+    total = sum(row.pairs for row in found)
+    stdout().print(f"{total} pairs of neighbours; moved: the largest part of its sensitivity that any sum moved.")
+    stdout().print("Fits that break their promise were replayed, too: all were caught.")

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source
@@ -24,6 +23,7 @@ from sfumato.privacy.door import Door
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.release import Release
+from sfumato.settings.central import one_blas_thread
 from sfumato.settings.federated import FederatedCurator, SiteLedger, Trust, open_site, trust_of
 from sfumato.sources import Source
 from sfumato.sums import BoundedSum
@@ -170,12 +170,12 @@ class InProcess:
 
     def each(self, queries: Mapping[str, BoundedSum], name: str) -> Mapping[str, Release]:
         """The releases of the sites in `queries`, each for its own question."""
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return {site: self._doors[site].answer(query, name) for site, query in queries.items()}
 
     def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
         """The picks of those asked."""
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return {site: self._doors[site].select(query, name) for site in asked}
 
 

@@ -10,6 +10,7 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.local.answers import Answers, Randomiser, one_value_each, source_of
 from sfumato.local.slices import epsilon_of
 from sfumato.privacy.accounting import gdp_mu
+from sfumato.privacy.door import Asked, sent
 from sfumato.privacy.events import Event, Gaussian, Laplace, RandomisedResponse
 from sfumato.privacy.noise import Noise, randomised_response, rounded_gaussian, rounded_laplace
 from sfumato.typing import FloatArray, IntArray
@@ -117,8 +118,8 @@ class NumberRandomiser(Randomiser):
         return np.clip(units, -UNITS, UNITS).astype(np.int64)
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
-        source = source_of(noise)
-        units = self._noisy(self.integers(y), source)
+        source, exact = source_of(noise), self.integers(y)
+        units = sent(Asked(self, exact, 2.0 * UNITS), self._noisy(exact, source))
         middle, half = self.lower / 2 + self.upper / 2, self.upper / 2 - self.lower / 2
         return Answers(middle + half * units, self, source.rehearsal)
 

@@ -5,6 +5,7 @@ from scipy.ndimage import uniform_filter1d
 from sklearn.isotonic import IsotonicRegression
 
 from sfumato.local.slices import SliceRandomiser
+from sfumato.privacy.door import Asked, sent
 from sfumato.privacy.noise import Noise, randomised_response
 from sfumato.statistics.histograms import octave_edges
 from sfumato.typing import FloatArray, IntArray
@@ -47,7 +48,8 @@ def find_edges(y: FloatArray, n_slices: int, epsilon: float, noise: Noise) -> li
 
 def answers_below(y: FloatArray, thresholds: FloatArray, epsilon: float, noise: Noise) -> FloatArray:
     """Randomised answers, scaled so that their mean is the share of people below."""
-    reported = randomised_response(noise, (y < thresholds).astype(np.int64), 2, epsilon)
+    exact = (y < thresholds).astype(np.int64)
+    reported = sent(Asked((thresholds, epsilon), exact, 1.0), randomised_response(noise, exact, 2, epsilon))
     lie = 1.0 - SliceRandomiser(epsilon, [0.0]).kept
     return np.asarray((reported - lie) / (1.0 - 2.0 * lie))
 

@@ -12,13 +12,14 @@ from sfumato.errors import InputError
 from sfumato.local.answers import MISSING, one_value_each, source_of
 from sfumato.local.slices import SliceRandomiser
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.door import Asked, sent
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.noise import Noise, rounded_gaussian
 from sfumato.release import Release
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.moments import joint_diameter
 from sfumato.sums import round_within, shrink_into_ball, squared_norms
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, IntArray
 
 UNITS = 2**15
 _ROWS = 2**13
@@ -94,7 +95,8 @@ class RecordRandomiser:
         units = self._units
         scale = np.ceil(self.stds * units).astype(np.int64)
         exact = self._contributions(x, y)
-        return np.asarray((exact + rounded_gaussian(source, scale, exact.shape)) / units)
+        asked = Asked(self, exact, self.event.mu, 1.0 / scale)  # lengths in standard deviations of the noise
+        return sent(asked, np.asarray((exact + rounded_gaussian(source, scale, exact.shape)) / units))
 
     def exact_answers(self, x: Any, y: Any) -> FloatArray:
         """The answers without noise, which never leave a device: for forecasts about assumed people."""
@@ -112,7 +114,7 @@ class RecordRandomiser:
         pairs = self.n_features * (self.n_features + 1) // 2
         return np.concatenate([np.full(self.n_slices * (self.n_features + 1), float(UNITS)), np.full(pairs, UNITS**2)])
 
-    def _contributions(self, x: Any, y: Any) -> FloatArray:
+    def _contributions(self, x: Any, y: Any) -> IntArray:
         """Integers, one row per record; for the device's own eyes."""
         table = np.atleast_2d(np.asarray(x, dtype=np.float64))
         slices = SliceRandomiser(1.0, self.edges).slices(one_value_each(y))

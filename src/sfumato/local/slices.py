@@ -11,6 +11,7 @@ from scipy.stats import norm
 from sfumato.cells import as_cells, is_number, keys_of, kinds_of
 from sfumato.errors import BudgetError, InputError
 from sfumato.local.answers import MISSING, Answers, Randomiser, one_value_each, source_of
+from sfumato.privacy.door import Asked, sent
 from sfumato.privacy.events import RandomisedResponse
 from sfumato.privacy.noise import Noise, randomised_response
 from sfumato.records import Response, is_finite
@@ -127,9 +128,9 @@ class SliceRandomiser(Randomiser):
         return np.asarray(encode_response(raw, Response(categories=self.n_slices), self.classes), dtype=np.int64)
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
-        source = source_of(noise)
-        values = randomised_response(source, self.slices(y), self.n_slices, self.epsilon)
-        return Answers(values, self, source.rehearsal)
+        source, exact = source_of(noise), self.slices(y)
+        values = randomised_response(source, exact, self.n_slices, self.epsilon)
+        return Answers(sent(Asked(self, exact, self.n_slices - 1), values), self, source.rehearsal)
 
 
 def best_number_of_slices(epsilon: float, least: int = 2) -> int:

@@ -3,13 +3,18 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.privacy.plan import Plan
 from sfumato.release import Release
 from sfumato.sums import BoundedSum
-from sfumato.typing import IntArray, Relation
+from sfumato.typing import FloatArray, IntArray, Relation
+
+Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class SumDoor(Protocol):
@@ -46,20 +51,36 @@ class Behind:
     site: str = ""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """A question that everybody's own device answers: no door, but the same seam for audits.
+
+    `exact` has a row of integers for each person, the true answer. Two persons' rows differ by at most `reach` in the
+    length weighted by `weights`.
+    """
+
+    question: object
+    exact: IntArray
+    reach: float
+    weights: FloatArray = field(default_factory=lambda: np.ones(1))
+
+
 Watch = Callable[[Door, Behind], Door]
 """Given a door that is being opened and what is behind it, the door to use in its place."""
+WatchDevices = Callable[[Asked, NDArray[Any]], NDArray[Any]]
+"""Given what devices were asked and what they answer, the answers to use in their place."""
 
-_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+_watch: ContextVar[tuple[Watch | None, WatchDevices | None]] = ContextVar("watch", default=(None, None))
 
 
 @contextmanager
-def watching(watch: Watch) -> Iterator[None]:
-    """Put `watch`'s doors before all that are opened in the ``with`` block, whichever estimator opens them.
+def watching(doors: Watch | None = None, devices: WatchDevices | None = None) -> Iterator[None]:
+    """Put an audit's doors before all that are opened in the ``with`` block, whichever estimator opens them.
 
-    For audits: they write down what passes, or hand in releases of their own. They see exact sums, so what they learn
-    is not private.
+    They write down what passes, or hand in releases of their own; `devices` does so with the answers of devices.
+    An audit sees exact sums, so what it learns is not private.
     """
-    token = _watch.set(watch)
+    token = _watch.set((doors, devices))
     try:
         yield
     finally:
@@ -68,5 +89,11 @@ def watching(watch: Watch) -> Iterator[None]:
 
 def opened(door: Door, behind: Behind) -> Door:
     """The door as its user gets it: itself, or the one that an audit puts before it."""
-    watch = _watch.get()
+    watch, _ = _watch.get()
     return door if watch is None else watch(door, behind)
+
+
+def sent(asked: Asked, answers: Array) -> Array:
+    """The answers of devices as the analyst gets them: themselves, or what an audit puts in their place."""
+    _, watch = _watch.get()
+    return answers if watch is None else cast(Array, watch(asked, answers))

@@ -2,8 +2,10 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cache, reduce
 from operator import add
+from typing import Any, cast
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -32,7 +34,7 @@ class Central:
         """The exact sum of the query over all records."""
         parts = self._source.parts()
         lanes = [parts[i :: self._threads] for i in range(min(self._threads, max(len(parts), 1)))]
-        with _controller().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             if len(lanes) == 1:
                 return self._lane(query, lanes[0])
             with ThreadPoolExecutor(len(lanes)) as pool:
@@ -47,6 +49,11 @@ class Central:
                         raise InputError(f"source: a chunk has more than {MOST_ROWS} rows; yield smaller ones.")
                     total += query.of(records)
         return total
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """One BLAS thread for each of ours, in a ``with`` block."""
+    return cast(AbstractContextManager[Any], _controller().limit(limits=1, user_api="blas"))
 
 
 @cache

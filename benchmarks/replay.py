@@ -1,0 +1,57 @@
+"""Replay every private fit on hostile neighbours. Writes benchmarks/results/replay.md.
+
+    nice -n 10 python benchmarks/replay.py --pairs 200
+
+Rows are kept in benchmarks/results/replay.json as they are made: run it again to go on after an interruption.
+"""
+
+import argparse
+import platform
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.store import Store
+from sfumato.audit.replay_controls import broken_fits
+from sfumato.audit.replays import Row, replay_markdown, runs
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=1e9, help="Processor time to spend at most.")
+    options = parser.parse_args()
+    store = Store(RESULTS / "replay.json", options.seconds)
+    rows = []
+    for run in runs():
+        key = f"{options.pairs} pairs, {run.name}, {run.relation}, {run.way}"
+        rows.append(Row(**store.get(key, lambda run=run: asdict(run.row(options.pairs, 0)))))
+    caught = {control.name: control.caught() for control in broken_fits()}
+    passed = sum(row.passed for row in rows)
+    head = [
+        "# Replay",
+        "",
+        f"`python {' '.join(sys.argv)}`, Python {platform.python_version()}.",
+        "",
+        f"**{passed} of {len(rows)} rows show nothing but their releases, on {sum(row.pairs for row in rows)} pairs of "
+        f"neighbours; {sum(caught.values())} of {len(caught)} controls caught.**",
+        "",
+        "Fit D, then its neighbour with the releases of D; half of the pairs with forged releases. *questions*: the "
+        "most that a fit asked. *moved*: the largest part of its stated sensitivity that a sum moved. *raised*: pairs "
+        "on which both fits ended with the same error, after forged releases or for public features that do not vary.",
+        "",
+    ]
+    controls = ["", "## Controls", "", "| broken promise | caught |", "|---|---|"]
+    controls += [f"| {name} | {'yes' if seen else '**no**'} |" for name, seen in caught.items()]
+    text = "\n".join([*head, replay_markdown(rows), *controls, ""])
+    (RESULTS / "replay.md").write_text(text, encoding="utf-8")
+    print(head[4])
+
+
+if __name__ == "__main__":
+    began = time.process_time()
+    main()
+    print(f"{time.process_time() - began:.0f} seconds of processor time")

@@ -1,0 +1,192 @@
+"""Hostile neighbours: tables and records at the edges of what floats, files and formulas can take, and forged releases.
+
+Every value is within the declared domain (finite numbers, any name), so nothing may be refused.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.tape import Forge
+from sfumato.release import Release
+from sfumato.typing import FloatArray, IntArray, Relation
+
+CELLS = (
+    *(1.7e308, -1.7e308, 1e300, 1e6, -1e6),
+    *(5e-324, -5e-324, 2.2250738585072014e-308, 1e-9, 0.0, -0.0),
+    *(1.0, -1.0, float(np.nextafter(1.0, 2.0)), float(np.nextafter(-1.0, -2.0)), 0.5, -0.5),
+)
+"""Largest and least floats, both zeros, and the box of the audits, (-1, 1): its corners, just outside, inside."""
+OUTSIDERS = ("none of these", "A", "a ", "é", "Infinity-", "x" * 300)
+"""Names that are not among the declared classes."""
+
+Private = Literal["record", "label"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Features (n, p), and a response of numbers or of names."""
+
+    x: FloatArray
+    y: tuple[Any, ...]
+
+    def without(self, row: int) -> "Table":
+        """All records but one."""
+        return Table(np.delete(self.x, row, axis=0), self.y[:row] + self.y[row + 1 :])
+
+    def replaced(self, row: int, x: FloatArray, y: Any) -> "Table":
+        """One record replaced."""
+        table = self.x.copy()
+        table[row] = x
+        return Table(table, (*self.y[:row], y, *self.y[row + 1 :]))
+
+
+def hostile_pair(
+    rng: np.random.Generator,
+    n_features: int,
+    responses: Sequence[Any],
+    relation: Relation,
+    *,
+    private: Private = "record",
+    sizes: Sequence[int] = (1, 2, 3, 8, 20, 40),
+    last: bool = False,
+) -> tuple[Table, Table]:
+    """Neighbours under `relation`, as unlike anything that was foreseen as can be.
+
+    Parameters
+    ----------
+    responses : sequence
+        Numbers or names that records may have; a response of numbers also takes any other.
+    private : {"record", "label"}
+        Which part of a record the neighbours may differ in.
+    sizes : sequence of int
+        Numbers of records to choose from.
+    last : bool
+        Whether the record that differs is the last one; else any.
+    """
+    n = int(rng.choice(sizes))
+    base = _table(rng, n, n_features, responses)
+    row = n - 1 if last else int(rng.integers(n))
+    base = base.replaced(row, *_record(rng, base.x[row], responses))
+    x, y = _record(rng, base.x[row], responses)
+    if relation == "add-remove":
+        more = Table(np.insert(base.x, row, x, axis=0), (*base.y[:row], y, *base.y[row:]))
+        if last:
+            more = Table(np.vstack([base.x, x]), (*base.y, y))
+        return (base, more) if rng.random() < 0.5 else (more, base)
+    return base, base.replaced(row, base.x[row] if private == "label" else x, y)
+
+
+def _table(rng: np.random.Generator, n: int, p: int, responses: Sequence[Any]) -> Table:
+    x = rng.uniform(-0.6, 0.6, (n, p))
+    y = _responses(rng, n, responses)
+    match rng.integers(6):
+        case 0:
+            x[:] = x[0]  # duplicates
+        case 1:
+            x[:, rng.random(p) < 0.5] = rng.choice(CELLS)  # constant columns
+        case 2:
+            y = y[:1] * n  # all other slices are empty
+        case 3:
+            x = np.where(rng.random(x.shape) < 0.3, rng.choice(CELLS, x.shape), x)
+        case 4:
+            x = rng.choice([-1.0, 1.0], x.shape)  # corners
+    return Table(x, y)
+
+
+def _responses(rng: np.random.Generator, n: int, responses: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(responses[int(i)] for i in rng.integers(len(responses), size=n))
+
+
+def _record(rng: np.random.Generator, other: FloatArray, responses: Sequence[Any]) -> tuple[FloatArray, Any]:
+    p, x = len(other), other
+    match rng.integers(6):
+        case 0:
+            x = np.full(p, rng.choice(CELLS))
+        case 1:
+            x = rng.choice(CELLS, p)
+        case 2:
+            x = rng.choice([-1.0, 1.0]) * np.eye(p)[rng.integers(p)]
+        case 3:
+            x = -other
+        case 4:
+            x = rng.choice([-1.0, 1.0], p)
+    y = _responses(rng, 1, responses)[0]
+    if rng.random() < 0.5:
+        y = rng.choice(CELLS) if isinstance(y, float) else OUTSIDERS[int(rng.integers(len(OUTSIDERS)))]
+    return np.asarray(x), y
+
+
+class Zeros(Forge):
+    """Nothing but noise that happens to cancel the sum."""
+
+    name = "zeros"
+
+    def release(self, honest: Release) -> FloatArray:
+        return np.zeros_like(honest.value)
+
+    def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
+        return np.zeros_like(honest)
+
+
+class Million(Forge):
+    """A million times as much."""
+
+    name = "times 1e6"
+
+    def release(self, honest: Release) -> FloatArray:
+        return honest.value * 1e6
+
+    def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
+        return honest if honest.dtype.kind == "i" else honest * 1e6
+
+
+class Flipped(Forge):
+    """Counts and second moments below zero."""
+
+    name = "sign flipped"
+
+    def release(self, honest: Release) -> FloatArray:
+        return -honest.value
+
+    def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
+        return honest if honest.dtype.kind == "i" else -honest
+
+
+class Huge(Forge):
+    """The same huge number everywhere."""
+
+    name = "huge constant"
+
+    def release(self, honest: Release) -> FloatArray:
+        return np.full_like(honest.value, 1e18)
+
+    def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
+        return honest if honest.dtype.kind == "i" else np.full_like(honest, 1e18)
+
+
+class Shuffled(Forge):
+    """Other picks than the best, other coordinates of the sums, other people's answers."""
+
+    name = "permuted"
+
+    def __init__(self, seed: int = 0) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def release(self, honest: Release) -> FloatArray:
+        return np.asarray(self._rng.permutation(honest.value.ravel()).reshape(honest.value.shape))
+
+    def picks(self, honest: IntArray, n_scores: int) -> IntArray:
+        return np.asarray(self._rng.permutation(n_scores)[: len(honest)], dtype=np.int64)
+
+    def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self._rng.permutation(honest))
+
+
+def forges(seed: int) -> tuple[Forge, ...]:
+    """Every kind of release that a fit may be told, honest ones first and as often as all others."""
+    others = (Zeros(), Million(), Flipped(), Huge(), Shuffled(seed))
+    return (*(Forge() for _ in others), *others)

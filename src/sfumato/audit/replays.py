@@ -1,0 +1,306 @@
+"""Every private estimator, method, relation, setting and kind of source under replay on hostile neighbours."""
+
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from threadpoolctl import threadpool_limits
+
+from sfumato.audit.estimators import BOX, CLASSES, cases
+from sfumato.audit.hostile import Private, Table, forges, hostile_pair
+from sfumato.audit.tape import Replayed, replay
+from sfumato.estimators import cca, lda
+from sfumato.estimators.cca import PrivateCCA
+from sfumato.estimators.label import LabelPrivateSIR
+from sfumato.estimators.lda import PrivateLDA
+from sfumato.estimators.local_sir import LocalSIR
+from sfumato.estimators.pca import PrivatePCA
+from sfumato.estimators.regression import LabelPrivateIHT
+from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
+from sfumato.estimators.sir import PrivateSIR
+from sfumato.estimators.sparse import PrivateSparseSIR
+from sfumato.federated import simulate
+from sfumato.sources import scan
+from sfumato.typing import Relation
+
+NUMBERS = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
+NAMES = ("a", "b", "c")
+SECOND = 2
+"""Columns of the second table of a canonical pair."""
+CUTS = (2, 4)
+"""Where a table is cut into three sites; the record that differs is at the last."""
+
+Way = Callable[[Any, Table, Path], Any]
+"""How a table reaches an estimator: ``way(estimator, table, folder)`` returns it fitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An estimator under replay, the responses its records may have, and what its guarantee protects."""
+
+    estimator: Any
+    n_features: int = 3
+    responses: tuple[Any, ...] = NUMBERS
+    private: Private = "record"
+
+
+def subjects(relation: Relation) -> dict[str, Subject]:
+    """Everything that claims a guarantee under this relation, one curator holding the records (or nobody)."""
+    known: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "n_directions": 1, "bounds": BOX}
+    found = known | {"bounds": None, "n_directions": "auto"}
+    attacked = {
+        name: Subject(case.estimator, case.n_features, case.responses)
+        for name, case in cases(1.0, 1e-6, relation).items()
+        if not isinstance(case.estimator, PrivateCCA | PrivateLDA)  # below, with every method
+    }
+    more = {
+        "PrivateSIR, classes": Subject(PrivateSIR(**found, method="descent", classes=NAMES), 3, NAMES),
+        "PrivateSIR, names": Subject(PrivateSIR(**known, method="one-shot"), 3, NAMES),
+        "PrivateSparseSIR, classes": Subject(PrivateSparseSIR(**found, method="screen", classes=NAMES), 6, NAMES),
+        "PrivatePCA, bounds found": Subject(PrivatePCA(**known | {"bounds": None, "n_directions": 2})),
+        **{
+            f"PrivateCCA {method}": Subject(PrivateCCA(**known, y_bounds=BOX, method=method), 4)
+            for method in _named(cca.METHODS)
+        },
+        "PrivateCCA, bounds found": Subject(PrivateCCA(**found), 4),
+        **{
+            f"PrivateLDA {method}": Subject(PrivateLDA(**known, classes=CLASSES, method=method), 3, CLASSES)
+            for method in _named(lda.METHODS)
+        },
+        "PrivateLDA, text classes, bounds found": Subject(PrivateLDA(**found, classes=NAMES), 3, NAMES),
+        "PrivateSAVE, bounds found": Subject(PrivateSAVE(**found)),
+        "PrivateDR, bounds found": Subject(PrivateDR(**found)),
+    }
+    return attacked | more | (_devices() if relation == "replace" else {})
+
+
+def _devices() -> dict[str, Subject]:
+    """Answers of devices; there is no add-or-remove, as taking part is not hidden."""
+    return {
+        "LabelPrivateSIR, edges found": Subject(LabelPrivateSIR(1.0, 1), private="label"),
+        "LabelPrivateSIR, edges given": Subject(LabelPrivateSIR(1.0, 1, edges=[0.0]), private="label"),
+        "LabelPrivateSIR, classes": Subject(LabelPrivateSIR(1.0, 1, classes=NAMES), 3, NAMES, "label"),
+        "LabelPrivateSIR, sparse": Subject(LabelPrivateSIR(1.0, 1, n_active="auto"), 6, private="label"),
+        **{
+            f"LabelPrivateIHT {mechanism}": Subject(
+                LabelPrivateIHT(1.0, 1e-6, n_active=1, mechanism=mechanism), private="label"
+            )
+            for mechanism in ("two-point", "laplace", "gaussian")
+        },
+        "LocalSIR": Subject(LocalSIR(1.0, 1e-6, bounds=BOX)),
+    }
+
+
+def federations(relation: Relation) -> dict[str, tuple[Subject, dict[str, Any]]]:
+    """Everything that sites fit together, and with which options."""
+    known: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "n_directions": 1, "bounds": BOX}
+    found = known | {"bounds": None}
+    shared = {"trust": "secure-aggregation"}
+    return {
+        "PrivateSIR descent": (Subject(PrivateSIR(**known, method="descent")), {}),
+        "PrivateSIR descent, leaving out": (Subject(PrivateSIR(**known, method="descent")), {"leave_out": True}),
+        "PrivateSIR one-shot": (Subject(PrivateSIR(**known, method="one-shot")), {}),
+        "PrivateSIR one-shot, noise shared": (Subject(PrivateSIR(**known, method="one-shot")), shared),
+        "PrivateSIR descent, bounds found, noise shared": (Subject(PrivateSIR(**found, method="descent")), shared),
+        "PrivateSIR descent, own units": (Subject(PrivateSIR(**found, method="descent")), {"centring": "sites"}),
+        "PrivateSIR, classes": (Subject(PrivateSIR(**known, method="descent", classes=NAMES), 3, NAMES), {}),
+        "PrivateSparseSIR, votes": (Subject(PrivateSparseSIR(**known), 6), {}),
+    }
+
+
+def _named(methods: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(method for method in methods if method != "auto")  # "auto" is one of the others
+
+
+def ways() -> dict[str, Way]:
+    """Every kind of source; frames of libraries that are not installed are left out."""
+    frames: dict[str, Way] = {name: partial(_from_frame, name) for name in ("pandas", "polars") if find_spec(name)}
+    files = {kind: partial(_scanned, kind) for kind in ("arrow", "parquet", "csv")}
+    return {"array": _from_array, **frames, **files}
+
+
+def _from_array(estimator: Any, table: Table, folder: Path) -> Any:
+    x, y = _split(estimator, table)
+    return estimator.fit(x, y)
+
+
+def _from_frame(library: str, estimator: Any, table: Table, folder: Path) -> Any:
+    frames = import_module(library)
+    x, y = _split(estimator, table)
+    frame = frames.DataFrame({f"x{j}": column for j, column in enumerate(x.T)})
+    if y is None:
+        return estimator.fit(frame)
+    if y.ndim == 2:
+        return estimator.fit(frame, frames.DataFrame({f"y{j}": column for j, column in enumerate(y.T)}))
+    return estimator.fit(frame, frames.Series(y.tolist()))
+
+
+def _scanned(kind: str, estimator: Any, table: Table, folder: Path) -> Any:
+    columns = {f"x{j}": pa.array(column) for j, column in enumerate(table.x.T)}
+    tags, options = get_tags(estimator).target_tags, dict[str, Any]()
+    if tags.multi_output:
+        options = {"second": list(columns)[-SECOND:]}
+    elif tags.required:
+        columns["y"] = pa.array(list(table.y))
+        options = {"response": "y", "classes": getattr(estimator, "classes", None)}
+    arrow, path = pa.table(columns), folder / f"table.{kind}"
+    match kind:
+        case "arrow":
+            return estimator.fit(scan(arrow, **options))
+        case "parquet":
+            pyarrow.parquet.write_table(arrow, path)
+        case "csv":
+            pyarrow.csv.write_csv(arrow, path)
+    return estimator.fit(scan(path, **options))
+
+
+def _at_sites(options: dict[str, Any], estimator: Any, table: Table, folder: Path) -> Any:
+    x, y = _split(estimator, table)
+    rows = (slice(0, CUTS[0]), slice(*CUTS), slice(CUTS[1], None))
+    return simulate(estimator, [(x[each], y[each]) for each in rows], **options)
+
+
+def _split(estimator: Any, table: Table) -> tuple[Any, Any]:
+    """Features and response as the estimator takes them: a second table, no response, or numbers or names."""
+    tags = get_tags(estimator).target_tags
+    if tags.multi_output:
+        return table.x[:, :-SECOND], table.x[:, -SECOND:]
+    return table.x, np.array(table.y) if tags.required else None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One estimator, relation and way in, replayed on many pairs.
+
+    `moved` is the largest part of a sensitivity that any pair realised, `raised` how often both fits ended with the
+    same error, and `findings` what differed, with the number of the first pair for each.
+    """
+
+    name: str
+    relation: Relation
+    way: str
+    pairs: int
+    refused: int
+    questions: int
+    moved: float
+    raised: int
+    findings: dict[str, int]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found on any pair."""
+        return not self.findings
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One row to be: `pair(i)` replays its i-th pair of neighbours."""
+
+    name: str
+    relation: Relation
+    way: str
+    subject: Subject
+    fit: Way
+    at_sites: bool = False
+
+    def pair(self, i: int, seed: int, folder: Path) -> Replayed:
+        """Neighbours, releases and noise follow from the row and from i alone, so that every pair can be repeated."""
+        rng = np.random.default_rng([seed, i, zlib.crc32(f"{self.name}/{self.relation}/{self.way}".encode())])
+        sizes = (6, 8, 15) if self.at_sites else (1, 2, 3, 8, 20, 40)
+        subject = self.subject
+        d, d_prime = hostile_pair(
+            rng,
+            subject.n_features,
+            subject.responses,
+            self.relation,
+            private=subject.private,
+            sizes=sizes,
+            last=self.at_sites,
+        )
+        told = forges(i)
+        noise = int(rng.integers(2**31))
+
+        def fit(table: Table) -> Any:
+            return self.fit(clone(subject.estimator).set_params(random_state=noise), table, folder)
+
+        return replay(fit, d, d_prime, told[i % len(told)])
+
+    def row(self, pairs: int, seed: int) -> Row:
+        """All pairs, summed up."""
+        row = Row(self.name, self.relation, self.way, 0, 0, 0, 0.0, 0, {})
+        # two threads on matrices of three rows wait for each other longer than they compute
+        with tempfile.TemporaryDirectory() as folder, threadpool_limits(limits=1, user_api="blas"):
+            for i in range(pairs):
+                row = _added(row, i, self.pair(i, seed, Path(folder)))
+        return row
+
+
+def _added(row: Row, i: int, found: Replayed) -> Row:
+    if found.refused:
+        return replace(row, refused=row.refused + 1)
+    return replace(
+        row,
+        pairs=row.pairs + 1,
+        questions=max(row.questions, found.questions),
+        moved=max(row.moved, found.moved),
+        raised=row.raised + bool(found.raised),
+        findings={**dict.fromkeys(found.findings, i), **row.findings},
+    )
+
+
+def runs(only: str = "") -> list[Run]:
+    """Every combination there is, or those whose name, relation or way in contain `only`."""
+    every = [
+        *(
+            Run(name, relation, way, subject, fit)
+            for relation in get_args(Relation)
+            for name, subject in subjects(relation).items()
+            for way, fit in ways().items()
+        ),
+        *(
+            Run(name, relation, "sites", subject, partial(_at_sites, options), at_sites=True)
+            for relation in get_args(Relation)
+            for name, (subject, options) in federations(relation).items()
+        ),
+    ]
+    return [run for run in every if only in f"{run.name}, {run.relation}, {run.way}"]
+
+
+def replay_all(
+    pairs: int = 20, *, only: str = "", seed: int = 0, progress: Callable[[str], None] | None = None
+) -> list[Row]:
+    """Replay every private estimator, method, relation, setting and kind of source on hostile neighbours.
+
+    Examples
+    --------
+    >>> [(row.pairs, row.passed) for row in replay_all(2, only="PrivatePCA one-shot, replace, array")]
+    [(2, True)]
+    """
+    found = []
+    for run in runs(only):
+        if progress is not None:
+            progress(f"{run.name}, {run.relation}, {run.way}")
+        found.append(run.row(pairs, seed))
+    return found
+
+
+def replay_markdown(rows: Iterable[Row]) -> str:
+    """The rows as a table."""
+    lines = ["| fit | relation | source | pairs | questions | moved | raised | refused | found |", "|---|" + "---|" * 8]
+    for row in rows:
+        what = "nothing" if row.passed else "; ".join(f"**{text}** (pair {i})" for text, i in row.findings.items())
+        cells = (row.name, row.relation, row.way, row.pairs, row.questions, f"{row.moved:.3f}", row.raised, row.refused)
+        lines.append(f"| {' | '.join(map(str, cells))} | {what} |")
+    return "\n".join(lines)

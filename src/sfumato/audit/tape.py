@@ -1,0 +1,343 @@
+"""Replay: fit a neighbour with every release forced to be the same. Then nothing at all may differ.
+
+Differential privacy of a whole fit follows from three facts: each question depends on earlier *releases* alone, each
+exact answer moves by no more than its stated sensitivity, and what is published depends on releases alone. A replay
+tests all three, with certainty rather than confidence, on one pair of data sets: it fits D and tapes every release,
+then fits a neighbour D' and plays the tape to it. The questions must be the same bit for bit, the exact sums within
+the sensitivity, and every attribute, warning, error and message of progress the same to the bit.
+
+One run says more than a thousand runs of a black-box audit, as no noise hides a difference. What it cannot see is
+the noise itself: whether that has the law it should is for `sfumato.audit.audit`.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import progress
+from sfumato.audit.fingerprint import fingerprint
+from sfumato.errors import SfumatoError
+from sfumato.privacy.door import Asked, Behind, Door, Watch, watching
+from sfumato.privacy.events import Gaussian, Laplace, Selection
+from sfumato.release import Release
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, IntArray
+
+Data = TypeVar("Data")
+SLACK = 1e-9
+"""Rounding of the lengths computed here; the sums themselves are exact integers."""
+
+
+class Forge:
+    """What is told in the place of honest releases; this one tells them as they are.
+
+    Noise has no bound, so a fit must keep its promise whatever it is told. `name` is for the reader.
+    """
+
+    name = "honest"
+
+    def release(self, honest: Release) -> FloatArray:
+        """The value to tell; the noise stated stays."""
+        return honest.value
+
+    def picks(self, honest: IntArray, n_scores: int) -> IntArray:
+        """The picks to tell."""
+        return honest
+
+    def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
+        """The answers of devices to tell: slices or numbers, a row for each person."""
+        return honest
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One question as it reached the records, the exact answer to it, and what was told instead.
+
+    `told` is a `Release`, the picks of a selection or the answers of devices; `noise` is what the release stated.
+    """
+
+    label: str
+    question: bytes
+    exact: IntArray
+    told: Any
+    noise: bytes = b""
+
+
+@dataclass(slots=True)
+class Tape:
+    """Everything that a fit asked and was told, in order."""
+
+    forge: Forge = field(default_factory=Forge)
+    steps: list[Step] = field(default_factory=list)
+
+    def watch(self, door: Door, behind: Behind) -> Door:
+        return _Recorder(door, behind, self)
+
+    def devices(self, asked: Asked, answers: NDArray[Any]) -> NDArray[Any]:
+        told = self.forge.answers(answers)
+        self.steps.append(Step("devices", fingerprint(asked.question), asked.exact, told))
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorder:
+    door: Door
+    behind: Behind
+    tape: Tape
+
+    def answer(self, query: BoundedSum, name: str) -> Release:
+        honest = self.door.answer(query, name)
+        told = Release(self.tape.forge.release(honest), honest.noise_std)
+        self._keep(query, name, told, fingerprint(honest.noise_std))
+        return told
+
+    def select(self, query: BoundedSum, name: str) -> IntArray:
+        honest = self.door.select(query, name)
+        told = self.tape.forge.picks(honest, len(_scores(query, np.zeros(query.shape, dtype=np.int64))))
+        self._keep(query, name, told, b"")
+        return told
+
+    def _keep(self, query: BoundedSum, name: str, told: Any, noise: bytes) -> None:
+        exact = _exact(self.behind, query)
+        self.tape.steps.append(Step(_label(self.behind, name), fingerprint(query), exact, told, noise))
+
+
+class DivergedError(Exception):
+    """The neighbour's fit took another course; it is stopped, as the tape has no release for it."""
+
+
+@dataclass(slots=True)
+class Playback:
+    """Plays a tape to the fit of a neighbour and writes down every difference.
+
+    `moved` is how far the exact answers to each line moved over how far they may: never above one. Of a line that is
+    asked in disjoint parts, or of several sites, all answers together may move no further (squares of lengths add up
+    for Gaussian noise).
+    """
+
+    tape: Tape
+    findings: list[str] = field(default_factory=list)
+    moved: dict[str, float] = field(default_factory=dict)
+    persons: set[tuple[str, int]] = field(default_factory=set)
+    place: int = 0
+
+    def watch(self, door: Door, behind: Behind) -> Door:
+        return _Player(door, behind, self)
+
+    def next(self, label: str, question: bytes, noise: bytes) -> Step:
+        """The step of the tape for this question, if it is the same."""
+        if self.place >= len(self.tape.steps):
+            self.stop(f"{label}: asked although the tape ends there")
+        step = self.tape.steps[self.place]
+        self.place += 1
+        if step.label != label:
+            self.stop(f"{step.label}: {label} was asked in its place")
+        if step.question != question:
+            self.stop(f"{label}: the question differs")
+        if step.noise != noise:
+            self.findings.append(f"{label}: the noise differs")
+        return step
+
+    def stop(self, why: str) -> None:
+        self.findings.append(why)
+        raise DivergedError(why)
+
+    def devices(self, asked: Asked, answers: NDArray[Any]) -> NDArray[Any]:
+        step = self.next("devices", fingerprint(asked.question), b"")
+        if step.exact.shape != asked.exact.shape:
+            self.stop("devices: another number of persons was asked")
+        moved = ((asked.exact - step.exact) * asked.weights).reshape(len(step.exact), -1)
+        for person in np.flatnonzero(moved.any(axis=1)).tolist():
+            self.persons.add((step.label + str(self.place), person))
+            self.moved["devices"] = max(
+                self.moved.get("devices", 0.0), float(np.linalg.norm(moved[person])) / asked.reach
+            )
+        return np.asarray(step.told)
+
+    def judged(self) -> list[str]:
+        """All findings, with the lines that moved too far."""
+        far = [
+            f"{line}: the sum moved {ratio:.3f} times as far as stated"
+            for line, ratio in self.moved.items()
+            if ratio > 1.0 + SLACK
+        ]
+        others = ["devices: the answers of several persons moved"] if len(self.persons) > 1 else []
+        unasked = self.tape.steps[self.place :]
+        missing = [f"{unasked[0].label}: was not asked any more"] if unasked and not self.findings else []
+        return [*self.findings, *far, *others, *missing]
+
+
+@dataclass(frozen=True, slots=True)
+class _Player:
+    door: Door
+    behind: Behind
+    playback: Playback
+
+    def answer(self, query: BoundedSum, name: str) -> Release:
+        honest = self.door.answer(query, name)  # the real door is used up as on D: plan, ledger, sum, noise
+        step = self._next(query, name, fingerprint(honest.noise_std))
+        difference = np.asarray(_exact(self.behind, query) - step.exact, dtype=np.float64)
+        moved, event = self.playback.moved, self.behind.plan.line(name).event
+        match event:
+            case Gaussian():
+                ratio = float(np.linalg.norm(difference * query.weights)) / query.sensitivity(self.behind.relation)
+                moved[name] = float(np.hypot(moved.get(name, 0.0), ratio))
+            case Laplace():
+                ratio = float(np.abs(difference).sum()) / query.l1_sensitivity(self.behind.relation)
+                moved[name] = moved.get(name, 0.0) + ratio
+        told: Release = step.told
+        return told
+
+    def select(self, query: BoundedSum, name: str) -> IntArray:
+        self.door.select(query, name)
+        step = self._next(query, name, b"")
+        assert isinstance(self.behind.plan.line(name).event, Selection)
+        exact = _exact(self.behind, query)
+        difference = _scores(query, exact) - _scores(query, step.exact)
+        ratio = float(np.abs(difference).max()) / query.peak(self.behind.relation)
+        self.playback.moved[name] = self.playback.moved.get(name, 0.0) + ratio
+        return np.asarray(step.told)
+
+    def _next(self, query: BoundedSum, name: str, noise: bytes) -> Step:
+        return self.playback.next(_label(self.behind, name), fingerprint(query), noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay found: nothing, if the fit keeps its promise on this pair.
+
+    Attributes
+    ----------
+    findings : tuple of str
+        Every difference, in a few words each.
+    questions : int
+        Questions that were asked on D.
+    moved : float
+        How far the exact sums moved at most, over what their sensitivity allows: one if the bound is attained.
+    raised : str
+        The error that both fits ended with, if they did.
+    refused : bool
+        One of the two was refused before anything was asked or spent: values outside the declared domain, of which
+        nothing is promised but that.
+    """
+
+    findings: tuple[str, ...]
+    questions: int
+    moved: float
+    raised: str = ""
+    refused: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+
+def replay(
+    fit: Callable[[Data], Any],
+    d: Data,
+    d_prime: Data,
+    forge: Forge | None = None,
+    *,
+    around: Callable[[Watch], Watch] = lambda watch: watch,
+) -> Replayed:
+    """Fit D, then its neighbour D' with the releases of D, and say what differs.
+
+    Parameters
+    ----------
+    fit : callable
+        ``fit(data)`` returns a fitted estimator. Its noise must be seeded where devices are drawn (``random_state``).
+    d, d_prime : object
+        Neighbouring data sets, as `fit` takes them.
+    forge : Forge, optional
+        Other releases than the honest ones to tell both fits.
+    around : callable, optional
+        Puts a door before those of the replay, to test the replay itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Bounds, PrivatePCA
+    >>> x = np.random.default_rng(0).uniform(-1, 1, (30, 3))
+    >>> other = np.vstack([x[:-1], [[1.7e308, -1.7e308, 0.0]]])
+    >>> found = replay(PrivatePCA(n_directions=1, bounds=Bounds(-1, 1), random_state=0).fit, x, other)
+    >>> found.passed, found.questions
+    (True, 3)
+    """
+    tape = Tape() if forge is None else Tape(forge)
+    before = _course(fit, d, around(tape.watch), tape.devices)
+    playback = Playback(tape)
+    after = _course(fit, d_prime, around(playback.watch), playback.devices)
+    asked = len(tape.steps)
+    if (before.refused and asked == 0) or (after.refused and playback.place == 0):
+        return Replayed((), asked, 0.0, before.error or after.error, refused=True)
+    findings = playback.judged()
+    if playback.place == asked and not playback.findings:  # else the rest differs for a reason that was said
+        findings += before.differences(after)
+    return Replayed(tuple(findings), asked, max(playback.moved.values(), default=0.0), before.error)
+
+
+@dataclass(slots=True)
+class Course:
+    """All that the world sees of a fit: attributes, warnings, the error it ended with, progress."""
+
+    attributes: dict[str, bytes] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    error: str = ""
+    refused: bool = False
+    announced: list[str] = field(default_factory=list)
+
+    def planned(self, purposes: Sequence[str]) -> None:
+        self.announced += purposes
+
+    def started(self, purpose: str) -> None:
+        self.announced.append(purpose)
+
+    def differences(self, other: "Course") -> list[str]:
+        """What differs, each in a few words."""
+        names = sorted({*self.attributes, *other.attributes})
+        found = [
+            f"attribute {name} differs" for name in names if self.attributes.get(name) != other.attributes.get(name)
+        ]
+        for what in ("warnings", "error", "announced"):
+            if getattr(self, what) != getattr(other, what):
+                found.append(f"{what} differ{'s' if what == 'error' else ''}")
+        return found
+
+
+def _course(fit: Callable[[Data], Any], data: Data, doors: Watch, devices: Callable[..., Any]) -> Course:
+    course, fitted = Course(), None
+    with warnings.catch_warnings(record=True) as heard, watching(doors, devices), progress.listening(course):
+        warnings.simplefilter("always")
+        try:
+            fitted = fit(data)
+        except DivergedError:
+            pass
+        except Exception as error:  # whatever it is: it must be the same on the neighbour
+            course.error = f"{type(error).__name__}: {error}"
+            course.refused = isinstance(error, SfumatoError)
+    course.warnings = [f"{each.category.__name__}: {each.message}" for each in heard]
+    if fitted is not None:
+        course.attributes = {name: fingerprint(value) for name, value in vars(fitted).items()}
+    return course
+
+
+def _exact(behind: Behind, query: BoundedSum) -> IntArray:
+    """The exact sum; what adding it up once more warns of is not the fit's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return behind.setting.sum(query)
+
+
+def _scores(query: BoundedSum, total: IntArray) -> FloatArray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(query.scores(total), dtype=np.float64)
+
+
+def _label(behind: Behind, name: str) -> str:
+    return f"{behind.site}: {name}" if behind.site else name

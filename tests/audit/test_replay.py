@@ -1,0 +1,165 @@
+"""A neighbour's fit with the same releases shows nothing new. The long version is benchmarks/replay.py."""
+
+import inspect
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import sfumato
+from sfumato import Bounds, LabelPrivateSIR, PrivatePCA
+from sfumato.audit import replay
+from sfumato.audit.fingerprint import fingerprint
+from sfumato.audit.hostile import Table, forges, hostile_pair
+from sfumato.audit.replay_controls import broken_fits
+from sfumato.audit.replays import federations, replay_markdown, runs, subjects, ways
+
+ROWS = {(run.name, run.relation, run.way): run for run in runs()}
+ARRAYS = [key for key in ROWS if key[2] in ("array", "sites")]
+OTHERS = [way for way in ways() if way != "array"]
+SUBJECTS = [(name, relation) for relation in ("replace", "add-remove") for name in subjects(relation)]
+X = np.random.default_rng(0).uniform(-0.9, 0.9, (20, 3))
+NEIGHBOUR = np.vstack([X[:-1], [[1.7e308, -1.0, 5e-324]]])
+KNOWN = {"n_directions": 1, "bounds": Bounds(-1, 1), "method": "one-shot", "random_state": 0}
+
+
+def private_estimators():
+    exported = [getattr(sfumato, name) for name in sfumato.__all__]
+    classes = [each for each in exported if inspect.isclass(each) and hasattr(each, "fit")]
+    return [each for each in classes if "epsilon" in inspect.signature(each).parameters]
+
+
+@pytest.mark.parametrize("kind", private_estimators(), ids=lambda kind: kind.__name__)
+def test_every_private_estimator_is_replayed_with_every_method_and_relation(kind):
+    parameters = inspect.signature(kind).parameters
+    methods = sys.modules[kind.__module__].METHODS if "method" in parameters else ()
+    for relation in ("replace", "add-remove") if "relation" in parameters else ("replace",):
+        replayed = [subject.estimator for subject in subjects(relation).values() if type(subject.estimator) is kind]
+        assert replayed, f"add {kind.__name__} to sfumato.audit.replays"
+        assert {*methods} - {"auto"} <= {getattr(estimator, "method", "") for estimator in replayed}
+
+
+@pytest.mark.parametrize("key", ARRAYS, ids=", ".join)
+def test_a_fit_shows_nothing_but_its_releases(key, tmp_path):
+    """An honest tape, and one of five kinds of forged ones."""
+    forged = 5 + ARRAYS.index(key) % 5
+    for i in (0, forged):
+        found = ROWS[key].pair(i, 0, tmp_path)
+        assert found.findings == () and not found.refused and found.questions > 0
+
+
+@pytest.mark.parametrize(("name", "relation"), SUBJECTS, ids=", ".join)
+def test_whatever_the_records_come_in(name, relation, tmp_path):
+    place = SUBJECTS.index((name, relation))
+    way = OTHERS[place % len(OTHERS)]
+    found = ROWS[name, relation, way].pair(place, 0, tmp_path)
+    assert found.findings == () and not found.refused and found.questions > 0
+
+
+@pytest.mark.parametrize("control", broken_fits(), ids=lambda control: control.name)
+def test_a_fit_that_breaks_its_promise_is_caught(control):
+    assert control.caught()
+
+
+def _attribute(fitted, x):
+    fitted.sign_ = -0.0 if x.max() > 1e300 else 0.0
+
+
+def _warning(fitted, x):
+    warnings.warn(f"largest value {x.max():.1g}", UserWarning, stacklevel=1)
+
+
+def _error(fitted, x):
+    raise ValueError(f"cannot handle {x.max()}")
+
+
+@pytest.mark.parametrize(
+    ("tell", "wanted"),
+    [
+        (_attribute, "attribute sign_ differs"),
+        (_warning, "warnings differ"),
+        (_error, "error differs"),
+    ],
+)
+def test_nothing_beside_the_releases_may_tell_the_neighbours_apart(tell, wanted):
+    def fit(x):
+        fitted = PrivatePCA(**KNOWN).fit(x)
+        tell(fitted, x)
+        return fitted
+
+    assert replay(fit, X, NEIGHBOUR).findings == (wanted,)
+    assert replay(fit, X, X.copy()).passed
+
+
+def test_a_device_that_looks_at_other_people_is_caught():
+    """Labels measured from their mean before they are randomised: one label moves everybody's answer."""
+    y = np.linspace(-1.0, 1.0, len(X))
+
+    def centred(labels):
+        return LabelPrivateSIR(1.0, 1, edges=[0.0], random_state=0).fit(X, labels - labels.mean())
+
+    found = replay(centred, y, np.append(y[:-1], 40.0))
+    assert found.findings == ("devices: the answers of several persons moved",)
+
+
+def test_a_table_that_is_refused_before_anything_is_asked_proves_nothing():
+    missing = np.vstack([X[:-1], [[np.nan, 0.0, 0.0]]])
+    found = replay(PrivatePCA(**KNOWN).fit, X, missing)
+    assert found.refused and found.raised.startswith("InputError")
+
+
+def test_under_the_other_relation_the_same_pair_moves_further_than_stated():
+    fit = PrivatePCA(**KNOWN, relation="add-remove").fit
+    assert replay(fit, X, X[:-1]).passed
+    replaced = replay(fit, np.vstack([X, [[0.9, 0.0, 0.0]]]), np.vstack([X, [[-1.0, -1.0, 1.0]]]))
+    assert any("times as far as stated" in finding for finding in replaced.findings)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_hostile_pairs_are_neighbours(relation):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        d, d_prime = hostile_pair(rng, 2, (0.0, 1.0), relation)
+        one, other = ({(*row, value) for row, value in zip(_bits(t.x), t.y, strict=True)} for t in (d, d_prime))
+        assert len(one - other) <= 1 and len(other - one) <= 1
+        assert len(d.y) - len(d_prime.y) in ((0,) if relation == "replace" else (-1, 1))
+        assert np.isfinite(d.x).all() and np.isfinite(d_prime.x).all()
+
+
+def _bits(x):
+    return [tuple(row.view(np.int64).tolist()) for row in x]
+
+
+def test_a_private_label_leaves_the_features_alone():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        d, d_prime = hostile_pair(rng, 2, (0.0, 1.0), "replace", private="label")
+        assert _bits(d.x) == _bits(d_prime.x)
+
+
+def test_half_of_the_tapes_are_honest():
+    names = [forge.name for forge in forges(0)]
+    assert names.count("honest") == len(names) / 2 and len(set(names)) == 6
+
+
+def test_an_attribute_of_an_unknown_kind_is_not_passed_over():
+    def fit(x):
+        fitted = PrivatePCA(**KNOWN).fit(x)
+        fitted.kept_ = object()
+        return fitted
+
+    with pytest.raises(TypeError, match="no fingerprint"):
+        replay(fit, X, NEIGHBOUR)
+
+
+def test_fingerprints_tell_every_bit():
+    values = [0, 0.0, -0.0, False, "0", None, np.float32(0), np.zeros(1), np.zeros((1, 1)), [0.0], (0.0,), {"a": 0.0}]
+    assert len({fingerprint(value) for value in values}) == len(values)
+    assert fingerprint(Table(X, (1.0,))) == fingerprint(Table(X.copy(), (1.0,)))
+
+
+def test_the_table_names_what_was_found():
+    run = ROWS["PrivatePCA one-shot", "replace", "array"]
+    assert "| PrivatePCA one-shot | replace | array | 2 |" in replay_markdown([run.row(2, 0)])
+    assert set(federations("replace")) <= {run.name for run in runs(", sites")}
