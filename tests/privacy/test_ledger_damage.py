@@ -9,11 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato import Budget, BudgetError, InputError, SfumatoError
-from sfumato.privacy.chain import Chain
-from sfumato.privacy.ledger import Entry
-from sfumato.privacy.ledger_admin import repair, show
-from sfumato.privacy.ledger_file import FileLedger
-from sfumato.privacy.ledger_lines import START, seal
+from sfumato.privacy.ledger import Entry, FileLedger
+from sfumato.privacy.ledger.admin import repair, show
+from sfumato.privacy.ledger.chain import Chain
+from sfumato.privacy.ledger.lines import START, seal
 from sfumato.privacy.plan import Line, Plan
 
 CAP = Budget.zcdp(1.0)

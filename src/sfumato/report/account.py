@@ -11,8 +11,7 @@ from sfumato.estimators.parameters import budget_of
 from sfumato.local.answers import LocalLedger
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.ledger import Entry, Ledger
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import Entry, FileLedger, Ledger
 from sfumato.report.document import LedgerRow
 from sfumato.typing import Relation
 

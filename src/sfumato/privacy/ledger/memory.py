@@ -7,10 +7,10 @@ from threading import Lock
 from typing import Any, Self
 
 from sfumato.errors import BudgetError
-from sfumato.privacy import room
 from sfumato.privacy.accounting import total_epsilon, total_rho
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, NoGuarantee
+from sfumato.privacy.ledger import remaining
 from sfumato.privacy.plan import Plan
 from sfumato.typing import Relation
 
@@ -84,8 +84,8 @@ class Ledger:
         """Refuse a plan that would pass the budget, before any record is read; sets nothing aside."""
         if not self._allows(plan.events):
             raise BudgetError(
-                f"the plan would pass the budget {self.budget.describe()}, of which {room.words(self.remaining())}; "
-                "raise the budget or start from an unspent ledger."
+                f"the plan would pass the budget {self.budget.describe()}, "
+                f"of which {remaining.words(self.remaining())}; raise the budget or start from an unspent ledger."
             )
 
     def reserve(self, plan: Plan) -> None:
@@ -104,7 +104,7 @@ class Ledger:
         >>> Ledger(Budget.zcdp(0.5), "replace").remaining()
         Budget(epsilon=None, delta=None, rho=0.5)
         """
-        return room.remaining(self.budget, self.events)
+        return remaining.left(self.budget, self.events)
 
     def total(self, delta: float | None = None) -> float:
         """Epsilon spent by all releases together, at `delta` (the budget's own if None); inf if unguaranteed."""
@@ -115,7 +115,7 @@ class Ledger:
     def spent(self, delta: float | None = None) -> float:
         """Like `total`, but what the same releases cost with unseeded noise: what a rehearsal rehearses."""
         chosen = self._delta(delta)
-        return total_epsilon(self.events, chosen) if self._runs <= 1 else room.epsilon(self.events, chosen)
+        return total_epsilon(self.events, chosen) if self._runs <= 1 else remaining.epsilon(self.events, chosen)
 
     @property
     def rho(self) -> float:
@@ -137,7 +137,7 @@ class Ledger:
 
     def _allows(self, events: tuple[Event, ...]) -> bool:
         """Whether there is room for a run of these events. One plan is fixed beforehand; later ones are adaptive."""
-        return room.allows(self.budget, self.events, events)
+        return remaining.allows(self.budget, self.events, events)
 
     def _delta(self, delta: float | None) -> float:
         chosen = self.budget.delta if delta is None else delta

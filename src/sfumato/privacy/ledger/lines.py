@@ -21,7 +21,7 @@ from typing import Any
 from sfumato.errors import SfumatoError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
-from sfumato.privacy.ledger import Entry
+from sfumato.privacy.ledger.memory import Entry
 
 VERSION = 1
 START = "0" * 64

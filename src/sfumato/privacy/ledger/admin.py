@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import BudgetError, InputError
-from sfumato.privacy import ledger_io as io
-from sfumato.privacy import room
-from sfumato.privacy.account import Run
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.chain import Chain, salvage
 from sfumato.privacy.events import Event, Gaussian
-from sfumato.privacy.ledger import _now
-from sfumato.privacy.ledger_file import FileLedger
-from sfumato.privacy.ledger_lines import BadLineError, Line, event_to, seal
+from sfumato.privacy.ledger import disk, remaining
+from sfumato.privacy.ledger.chain import Chain, Run, salvage
+from sfumato.privacy.ledger.file import FileLedger
+from sfumato.privacy.ledger.lines import BadLineError, Line, event_to, seal
+from sfumato.privacy.ledger.memory import _now
 
 _Lines = list[tuple[str, Mapping[str, Any]]]
 
@@ -36,7 +34,7 @@ def show(ledger: FileLedger, *, entries: bool = False) -> str:
     ]
     lines = [
         f"{ledger.path}, created {ledger._account.created}, head {ledger.head}",
-        f"cap {ledger.budget.describe()}, relation {ledger.relation!r}; {room.words(ledger.remaining())}",
+        f"cap {ledger.budget.describe()}, relation {ledger.relation!r}; {remaining.words(ledger.remaining())}",
         f"spent and set aside: epsilon = {ledger.spent(delta):.6g} at delta = {delta:.6g}",
         *_table(rows),
     ]
@@ -63,7 +61,7 @@ def repair(path: str | PathLike[str], reason: str, *, lost: Budget | None = None
         What the unreadable lines may have cost, at most; from a backup, or from the fitted models' own ledgers.
     """
     ledger = FileLedger(path)
-    with io.locked(ledger.path, write=True) as fd:
+    with disk.locked(ledger.path, write=True) as fd:
         ledger._catch_up(fd)
         damage = ledger._chain.damage
         if damage is None:
@@ -75,7 +73,7 @@ def repair(path: str | PathLike[str], reason: str, *, lost: Budget | None = None
         newline = b"" if damage.raw.endswith(b"\n") else b"\n"
         chain = ledger._chain.extend(damage.raw + newline)  # only a newline may have been missing
         text = _mended(chain, reason, [] if lost is None else [Gaussian(lost.mu())])
-        io.append(fd, ledger.path, newline + text, ledger._chain.size + len(damage.raw))
+        disk.append(fd, ledger.path, newline + text, ledger._chain.size + len(damage.raw))
     return FileLedger(path)
 
 
@@ -110,7 +108,7 @@ def _union(ledgers: Sequence[FileLedger]) -> _Lines:
     runs = [run for ledger in ledgers for run in ledger._account.runs.values()]
     still_open = {run.id for run in runs if not run.closed}
     closed = {run.id: None for run in runs if run.id not in still_open}
-    return [*lines.values(), *(("close", {"run": name, "at": _now(), "by": io.who()}) for name in closed)]
+    return [*lines.values(), *(("close", {"run": name, "at": _now(), "by": disk.who()}) for name in closed)]
 
 
 def _copy(line: Line) -> tuple[str, Mapping[str, Any]]:
@@ -124,7 +122,7 @@ def _mended(chain: Chain, reason: str, lost: Sequence[Event]) -> bytes:
     """
     gap = chain.damage.raw if chain.damage is not None else b""
     digest, head, account, text = hashlib.sha256(gap).hexdigest(), chain.head, chain.account, b""
-    about = {"run": f"repair-{head[:8]}", "purpose": reason, "by": io.who(), "at": _now()}
+    about = {"run": f"repair-{head[:8]}", "purpose": reason, "by": disk.who(), "at": _now()}
     fields = {**about, "planned": [event_to(event) for event in lost], "skipped": len(gap), "sha256": digest}
     saved = salvage(gap, frozenset(line.hash for line in chain.lines))
     for kind, content in [("repair", fields), *map(_copy, saved)]:
@@ -149,7 +147,7 @@ def _entry_row(entry: Any, delta: float) -> tuple[str, ...]:
 
 
 def _epsilon(events: Sequence[Event], delta: float) -> str:
-    return f"{room.epsilon(events, delta):.4g}"
+    return f"{remaining.epsilon(events, delta):.4g}"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -38,26 +38,26 @@ def allows(budget: Budget, spent: Sequence[Event], more: Sequence[Event]) -> boo
     return epsilon(together, budget.delta) <= budget.epsilon * _TOLERANCE
 
 
-def remaining(budget: Budget, spent: Sequence[Event]) -> Budget | None:
+def left(budget: Budget, spent: Sequence[Event]) -> Budget | None:
     """The largest budget one more run of Gaussian releases can have, at the same delta; None if nothing is left.
 
     >>> from sfumato.privacy.events import Gaussian
-    >>> remaining(Budget.zcdp(0.5), [Gaussian(0.6)])
+    >>> left(Budget.zcdp(0.5), [Gaussian(0.6)])
     Budget(epsilon=None, delta=None, rho=0.32)
-    >>> remaining(Budget.zcdp(0.5), [Gaussian(1.0)]) is None
+    >>> left(Budget.zcdp(0.5), [Gaussian(1.0)]) is None
     True
     """
     if not spent:
         return budget
     if budget.rho is not None:
-        left = budget.rho - total_rho(spent)
-        return Budget.zcdp(left) if left > _NOTHING * budget.rho else None
+        rest = budget.rho - total_rho(spent)
+        return Budget.zcdp(rest) if rest > _NOTHING * budget.rho else None
     assert budget.delta is not None
     square = _allowed_square(budget, spent) - 2.0 * total_rho(spent)
     if not square > _NOTHING * budget.mu() ** 2:
         return None
-    left = gdp_epsilon(math.sqrt(square) * (1.0 - 1e-9), budget.delta)
-    return Budget.approximate(left, budget.delta) if left > 0 else None
+    rest = gdp_epsilon(math.sqrt(square) * (1.0 - 1e-9), budget.delta)
+    return Budget.approximate(rest, budget.delta) if rest > 0 else None
 
 
 def words(left: Budget | None) -> str:

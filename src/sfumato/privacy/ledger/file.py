@@ -11,15 +11,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
-from sfumato.privacy import ledger_io as io
-from sfumato.privacy import room
-from sfumato.privacy.account import Account, Run
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.chain import Chain
 from sfumato.privacy.events import Event, NoGuarantee
-from sfumato.privacy.ledger import _RELATIONS, Entry, Ledger, _now
-from sfumato.privacy.ledger_lines import START, VERSION, budget_to, entry_to, event_to, seal
+from sfumato.privacy.ledger import disk, remaining
+from sfumato.privacy.ledger.chain import Account, Chain, Run
+from sfumato.privacy.ledger.lines import START, VERSION, budget_to, entry_to, event_to, seal
+from sfumato.privacy.ledger.memory import _RELATIONS, Entry, Ledger, _now
 from sfumato.privacy.plan import Plan
 from sfumato.typing import Relation
 
@@ -120,7 +118,7 @@ class FileLedger(Ledger):
 
     def refresh(self) -> Self:
         """Read what others have written since."""
-        with io.locked(self.path, write=False) as fd:
+        with disk.locked(self.path, write=False) as fd:
             self._catch_up(fd)
         return self
 
@@ -141,7 +139,7 @@ class FileLedger(Ledger):
             if self._run and self._own.closed:
                 raise BudgetError(f"the run was closed in {self.path}, so nothing more is released; fit again.")
             if entry.event not in self._own.unspent and not self._allows((entry.event,)):
-                raise BudgetError(f"the release would pass the cap of {self.path}; {room.words(self._left())}.")
+                raise BudgetError(f"the release would pass the cap of {self.path}; {remaining.words(self._left())}.")
             self._run = self._run or secrets.token_hex(8)
             self._append(fd, "entry", {"entry": entry_to(replace(entry, at=_now()))})
 
@@ -160,7 +158,7 @@ class FileLedger(Ledger):
         if not self._allows(plan.events):
             raise BudgetError(
                 f"the run would pass the cap {self.budget.describe()} of {self.path}, "
-                f"of which {room.words(self._left())}; ask for less, or for a higher cap."
+                f"of which {remaining.words(self._left())}; ask for less, or for a higher cap."
             )
 
     def remaining(self) -> Budget | None:
@@ -170,7 +168,7 @@ class FileLedger(Ledger):
 
     def spent(self, delta: float | None = None) -> float:
         one_plan = len(self._account.runs) <= 1
-        return (total_epsilon if one_plan else room.epsilon)(self.events, self._delta(delta))
+        return (total_epsilon if one_plan else remaining.epsilon)(self.events, self._delta(delta))
 
     def verify(self, head: str | None = None) -> str:
         """Read the whole file again and check every hash; `BudgetError` names the first line that fails.
@@ -204,7 +202,7 @@ class FileLedger(Ledger):
         return self._account.runs.get(self._run, Run(self._run))
 
     def _left(self) -> Budget | None:
-        return room.remaining(self.budget, self.events)
+        return remaining.left(self.budget, self.events)
 
     def _refuse_if_damaged(self) -> None:
         if self._chain.damage is not None:
@@ -214,16 +212,16 @@ class FileLedger(Ledger):
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[int]:
-        with io.locked(self.path, write=True) as fd:
+        with disk.locked(self.path, write=True) as fd:
             self._catch_up(fd)
             self._refuse_if_damaged()
             yield fd
 
     def _catch_up(self, fd: int) -> None:
-        self._chain = self._chain.extend(io.read_from(fd, self.path, self._chain.size))
+        self._chain = self._chain.extend(disk.read_from(fd, self.path, self._chain.size))
 
     def _append(self, fd: int, kind: str, fields: Mapping[str, Any]) -> None:
-        about = {"run": self._run, "purpose": self.purpose, "by": io.who(), "at": _now()}
+        about = {"run": self._run, "purpose": self.purpose, "by": disk.who(), "at": _now()}
         self._write(fd, [(kind, {**about, **fields})])
 
     def _write(self, fd: int, lines: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
@@ -232,13 +230,13 @@ class FileLedger(Ledger):
         for kind, fields in lines:
             line, text = seal(kind, fields, chain.head)
             chain, whole = chain.append(line, len(text)), whole + text
-        io.append(fd, self.path, whole, self._chain.size)
+        disk.append(fd, self.path, whole, self._chain.size)
         self._chain = chain
 
     def _create(self, cap: Budget, relation: Relation, rehearsal: bool) -> None:
         terms = {"version": VERSION, "cap": budget_to(cap), "relation": relation, "rehearsal": rehearsal}
-        about = {"purpose": self.purpose, "by": io.who(), "at": _now(), "id": secrets.token_hex(16)}
-        io.create(self.path, seal("header", terms | about, START)[1])
+        about = {"purpose": self.purpose, "by": disk.who(), "at": _now(), "id": secrets.token_hex(16)}
+        disk.create(self.path, seal("header", terms | about, START)[1])
 
 
 def _give_back(path: Path, run: str, pid: int) -> None:
