@@ -69,7 +69,7 @@ def verify(
     """Check every line against its hash, and the chain of all lines."""
     from sfumato.privacy.ledger import FileLedger
 
-    _say(FileLedger(path).verify(head))
+    _say(FileLedger(path).verify(*([] if head is None else [head])))
 
 
 @app.command()

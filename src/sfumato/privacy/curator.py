@@ -1,6 +1,7 @@
 """Curator: the one door. Records, noise and ledger meet nowhere else."""
 
 import math
+import weakref
 from typing import Protocol
 
 from sfumato import progress
@@ -46,6 +47,8 @@ class Curator:
         self._ledger = ledger
         self._noise = noise
         self._open = {line.name: line for line in plan.lines}
+        # a door that is gone answers no further line: what it had set aside is free again
+        weakref.finalize(self, _give_back, ledger, self._open).atexit = False
         self._begun: dict[str, tuple[Line, set[int]]] = {}
         progress.planned([line.purpose for line in plan.lines])
 
@@ -104,3 +107,7 @@ class Curator:
         line = self._open.pop(name)
         progress.started(line.purpose)
         return line
+
+
+def _give_back(ledger: Ledger, unanswered: dict[str, Line]) -> None:
+    ledger.give_back(line.event for line in unanswered.values())

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from sfumato.privacy.accounting import gdp_epsilon, total_epsilon, total_mu, total_rho, zcdp_epsilon
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.events import Event
+from sfumato.privacy.events import Event, Gaussian, Laplace, NoGuarantee
 
 _TOLERANCE = 1.0 + 1e-12  # as in Budget.allows: rounding of sums, nothing an attacker could use
 _NOTHING = 1e-7  # of a budget's rho: plans are scaled 1e-9 below their budget, and such crumbs are no offer
@@ -28,6 +28,33 @@ def epsilon(events: Sequence[Event], delta: float) -> float:
     if total_mu(events) is not None:
         return total_epsilon(events, delta)
     return zcdp_epsilon(total_rho(events), delta)
+
+
+def folded(events: Sequence[Event]) -> tuple[Event, ...]:
+    """At most one Gaussian and one other event, which cost what all these do: for `epsilon`, `allows` and `left`.
+
+    Those ask for the sum of mu^2, the sum of rho, and whether all releases were Gaussian, and for nothing else. Roots
+    are rounded up. Not for the numerical composition of a single plan, which asks for every event.
+
+    >>> from sfumato.privacy.events import Gaussian, Selection
+    >>> folded([Gaussian(3.0), Gaussian(4.0)])
+    (Gaussian(mu=5.0...),)
+    >>> some = [Gaussian(0.1), Selection(0.2, 5), Selection(0.1, 2)]
+    >>> round(epsilon(some, 1e-6), 9) == round(epsilon(folded(some), 1e-6), 9)
+    True
+    """
+    gaussian = [event for event in events if isinstance(event, Gaussian)]
+    others = [event for event in events if not isinstance(event, Gaussian)]
+    mu, pure = math.sqrt(2.0 * total_rho(gaussian)), math.sqrt(2.0 * total_rho(others))
+    if not max(mu, pure) < math.inf:
+        return (NoGuarantee("the releases together cost more than any number says."),)
+    parts: list[Event] = [Gaussian(math.nextafter(mu, math.inf))] if gaussian else []
+    return (*parts, of_unknown_kind(pure * pure / 2.0)) if others else tuple(parts)
+
+
+def of_unknown_kind(rho: float) -> Event:
+    """An event of this zCDP cost that is not taken for Gaussian, so that `epsilon` adds up rho and nothing finer."""
+    return Laplace(math.nextafter(math.sqrt(2.0 * rho), math.inf), vector=True)
 
 
 def allows(budget: Budget, spent: Sequence[Event], more: Sequence[Event]) -> bool:
