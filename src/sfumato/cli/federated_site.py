@@ -67,7 +67,7 @@ def site(
     mine = Site(source, account, answers, name=name, random_state=rehearse)
 
     from sfumato.federated.flower.node import Node
-    from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.ledger import FileLedger
 
     node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
     with as_usage():

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import BudgetError, InputError
-from sfumato.privacy import ledger_io as io
-from sfumato.privacy import room
-from sfumato.privacy.account import Run
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.chain import Chain, salvage
-from sfumato.privacy.events import Event, Gaussian
-from sfumato.privacy.ledger import _now
-from sfumato.privacy.ledger_file import FileLedger
-from sfumato.privacy.ledger_lines import BadLineError, Line, event_to, seal
+from sfumato.privacy.events import Event
+from sfumato.privacy.ledger import disk, remaining
+from sfumato.privacy.ledger.chain import Chain, Run, origin, salvage
+from sfumato.privacy.ledger.file import FileLedger
+from sfumato.privacy.ledger.lines import Line, event_to, seal
+from sfumato.privacy.ledger.memory import _now
 
 _Lines = list[tuple[str, Mapping[str, Any]]]
 
@@ -35,9 +33,10 @@ def show(ledger: FileLedger, *, entries: bool = False) -> str:
         *(_row(run, delta) for run in runs),
     ]
     lines = [
-        f"{ledger.path}, created {ledger._account.created}, head {ledger.head}",
-        f"cap {ledger.budget.describe()}, relation {ledger.relation!r}; {room.words(ledger.remaining())}",
-        f"spent and set aside: epsilon = {ledger.spent(delta):.6g} at delta = {delta:.6g}",
+        f"{ledger.path.absolute()}, created {ledger._account.created}, head {ledger.head}",
+        f"cap {ledger.budget.describe()}, relation {ledger.relation!r}; {remaining.words(ledger.remaining())}",
+        f"spent and set aside so far: epsilon = {ledger.spent(delta):.6g} at delta = {delta:.6g} "
+        "(a running total; what is guaranteed, whatever is asked next, is the cap)",
         *_table(rows),
     ]
     if entries:
@@ -48,35 +47,52 @@ def show(ledger: FileLedger, *, entries: bool = False) -> str:
     return "\n".join(lines)
 
 
-def repair(path: str | PathLike[str], reason: str, *, lost: Budget | None = None) -> FileLedger:
+def repair(path: str | PathLike[str], reason: str, *, lost: Budget | Sequence[Event] | None = None) -> FileLedger:
     """Acknowledge damage, so that the ledger may be written again. Nothing is deleted: the bad bytes stay in place.
 
-    Lines among them that agree with their own hash are written anew. A tail torn by a crash costs nothing: no noise
-    is drawn before its line is whole. Any other damage may hide releases, whose cost must be stated.
+    Lines among them that agree with their own hash are written anew. All other damage may hide releases, also a tail
+    that is cut off: a crash tears a line before anything is released under it, but so looks a file that was cut later,
+    and then whole runs are missing. So their cost must be stated.
 
     Parameters
     ----------
     path : str or Path
     reason : str
         What happened, in your words; stands in the ledger.
-    lost : Budget, optional
-        What the unreadable lines may have cost, at most; from a backup, or from the fitted models' own ledgers.
+    lost : sequence of events, or a zCDP Budget
+        What the unreadable lines may have cost, at most: the releases themselves, from a backup or from the fitted
+        models' own ledgers (``load_model("model.json").ledger_.events``), or a bound on their rho. An epsilon will not
+        do: at the same epsilon and delta a run that selects costs several times the rho of a Gaussian one. Empty,
+        ``lost=()``, if you know that nothing was released.
     """
+    events = None if lost is None else _lost(lost)
     ledger = FileLedger(path)
-    with io.locked(ledger.path, write=True) as fd:
-        ledger._catch_up(fd)
-        damage = ledger._chain.damage
+    known: set[str] = set()
+    with disk.locked(ledger.path, write=True) as fd:
+        raw = disk.read_from(fd, ledger.path, 0)
+        damage = Chain().extend(raw).damage
         if damage is None:
             raise InputError(f"ledger: {ledger.path} is not damaged; there is nothing to repair.")
-        if not damage.torn and lost is None:
+        if events is None:
             raise BudgetError(
-                f"ledger: {damage}, and may have held releases; state their cost, for instance lost=Budget.zcdp(0.1)."
+                f"ledger: {damage}, and may have held releases; state their cost, for instance lost=Budget.zcdp(0.1), "
+                "or lost=() if you know that nothing was released."
             )
-        newline = b"" if damage.raw.endswith(b"\n") else b"\n"
-        chain = ledger._chain.extend(damage.raw + newline)  # only a newline may have been missing
-        text = _mended(chain, reason, [] if lost is None else [Gaussian(lost.mu())])
-        io.append(fd, ledger.path, newline + text, ledger._chain.size + len(damage.raw))
+        newline = b"" if raw.endswith(b"\n") else b"\n"
+        chain = Chain().extend(raw + newline, seen=lambda line: known.add(line.hash))  # only a newline may be missing
+        disk.append(fd, ledger.path, newline + _mended(chain, frozenset(known), reason, events), len(raw))
     return FileLedger(path)
+
+
+def _lost(lost: Budget | Sequence[Event]) -> tuple[Event, ...]:
+    if not isinstance(lost, Budget):
+        return tuple(lost)
+    if lost.rho is None:
+        raise InputError(
+            "lost: an epsilon does not tell what selections cost; give a bound on rho, as Budget.zcdp(0.1), or the "
+            "lost releases themselves, as load_model('model.json').ledger_.events."
+        )
+    return (remaining.of_unknown_kind(lost.rho),)
 
 
 def merge(paths: Sequence[str | PathLike[str]], out: str | PathLike[str], cap: Budget) -> FileLedger:
@@ -102,38 +118,39 @@ def merge(paths: Sequence[str | PathLike[str]], out: str | PathLike[str], cap: B
 
 def _union(ledgers: Sequence[FileLedger]) -> _Lines:
     lines: dict[str, tuple[str, Mapping[str, Any]]] = {}
+
+    def add(line: Line) -> None:
+        if line.kind in ("reserve", "repair", "entry"):
+            kind, fields = _copy(line)
+            lines.setdefault(fields["origin"], ("reserve" if kind == "repair" else kind, fields))
+
     for ledger in ledgers:
-        for line in ledger._chain.lines:
-            if line.kind in ("reserve", "repair", "entry"):
-                kind, fields = _copy(line)
-                lines.setdefault(fields["origin"], ("reserve" if kind == "repair" else kind, fields))
-    runs = [run for ledger in ledgers for run in ledger._account.runs.values()]
+        ledger._read_whole(add)
+    runs = [run for ledger in ledgers for run in ledger._whole().runs.values()]
     still_open = {run.id for run in runs if not run.closed}
     closed = {run.id: None for run in runs if run.id not in still_open}
-    return [*lines.values(), *(("close", {"run": name, "at": _now(), "by": io.who()}) for name in closed)]
+    return [*lines.values(), *(("close", {"run": name, "at": _now(), "by": disk.who()}) for name in closed)]
 
 
 def _copy(line: Line) -> tuple[str, Mapping[str, Any]]:
-    return line.kind, {**line.fields, "origin": line.fields.get("origin") or line.hash}
+    return line.kind, {**line.fields, "origin": origin(line)}
 
 
-def _mended(chain: Chain, reason: str, lost: Sequence[Event]) -> bytes:
+def _mended(chain: Chain, known: frozenset[str], reason: str, lost: Sequence[Event]) -> bytes:
     """A repair line for the damage after the chain, and the lines among it that can be saved.
 
     Lines that the account cannot take stay in the damaged bytes.
     """
     gap = chain.damage.raw if chain.damage is not None else b""
-    digest, head, account, text = hashlib.sha256(gap).hexdigest(), chain.head, chain.account, b""
-    about = {"run": f"repair-{head[:8]}", "purpose": reason, "by": io.who(), "at": _now()}
-    fields = {**about, "planned": [event_to(event) for event in lost], "skipped": len(gap), "sha256": digest}
-    saved = salvage(gap, frozenset(line.hash for line in chain.lines))
-    for kind, content in [("repair", fields), *map(_copy, saved)]:
-        line, sealed = seal(kind, content, head)
-        try:
-            account = account and account.after(line)
-        except BadLineError:
-            continue
-        head, text = line.hash, text + sealed
+    about = {"run": f"repair-{chain.head[:8]}", "purpose": reason, "by": disk.who(), "at": _now()}
+    digest, planned = hashlib.sha256(gap).hexdigest(), [event_to(event) for event in lost]
+    fields = {**about, "planned": planned, "skipped": len(gap), "sha256": digest}
+    text = b""
+    for kind, content in [("repair", fields), *map(_copy, salvage(gap, known))]:
+        sealed = seal(kind, content, chain.head)[1]
+        longer = chain.extend(sealed)
+        if longer.damage is None:
+            chain, text = longer, text + sealed
     return text
 
 
@@ -149,7 +166,7 @@ def _entry_row(entry: Any, delta: float) -> tuple[str, ...]:
 
 
 def _epsilon(events: Sequence[Event], delta: float) -> str:
-    return f"{room.epsilon(events, delta):.4g}"
+    return f"{remaining.epsilon(events, delta):.4g}"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -8,7 +8,11 @@ breaks the chain from there on. Kinds of lines::
     reserve   run, planned (events)                  the whole cost of a plan, counted at once
     entry     run, entry                             one release, written before its noise is drawn
     close     run                                    the run makes no further release; only its entries count
-    repair    skipped, sha256, lost (events)         acknowledges damaged bytes and charges what they may have held
+    repair    skipped, sha256, planned (events)      acknowledges damaged bytes and charges what they may have held
+    checkpoint  size, sha256, lines, releases, runs, spent (events), open (runs)
+                                                     what all bytes before it are, and what they add up to
+
+A reader may begin at the last checkpoint: it hashes the bytes before it and reads none of their lines.
 """
 
 import hashlib
@@ -21,7 +25,7 @@ from typing import Any
 from sfumato.errors import SfumatoError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
-from sfumato.privacy.ledger import Entry
+from sfumato.privacy.ledger.memory import Entry
 
 VERSION = 1
 START = "0" * 64
@@ -79,6 +83,20 @@ def read_line(text: bytes) -> Line:
     if stated != line.hash:
         raise BadLineError("its hash does not agree with its text, so it was changed or only partly written")
     return line
+
+
+def altered(text: bytes) -> bool:
+    """Whether this was once a header: it says so, and does not agree with its own hash.
+
+    >>> header = seal("header", {"version": 1}, START)[1]
+    >>> altered(header), altered(header.replace(b"1", b"2")), altered(b"hello")
+    (False, True, False)
+    """
+    try:
+        read_line(text)
+    except BadLineError:
+        return b'"kind":"header"' in text
+    return False
 
 
 def event_to(event: Event) -> dict[str, Any]:
@@ -167,6 +185,14 @@ def relation_from(value: Any) -> Any:
 def text_field(line: Line, name: str) -> str:
     """A field that must be text."""
     return _text(line.fields.get(name), name)
+
+
+def count_field(line: Line, name: str) -> int:
+    """A field that must be a count."""
+    value = line.fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise BadLineError(f"its {name} is not a count")
+    return value
 
 
 def _digest(kind: str, given: Mapping[str, Any], prev: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from sfumato.privacy.accounting import gdp_epsilon, total_epsilon, total_mu, total_rho, zcdp_epsilon
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.events import Event
+from sfumato.privacy.events import Event, Gaussian, Laplace, NoGuarantee
 
 _TOLERANCE = 1.0 + 1e-12  # as in Budget.allows: rounding of sums, nothing an attacker could use
 _NOTHING = 1e-7  # of a budget's rho: plans are scaled 1e-9 below their budget, and such crumbs are no offer
@@ -30,6 +30,33 @@ def epsilon(events: Sequence[Event], delta: float) -> float:
     return zcdp_epsilon(total_rho(events), delta)
 
 
+def folded(events: Sequence[Event]) -> tuple[Event, ...]:
+    """At most one Gaussian and one other event, which cost what all these do: for `epsilon`, `allows` and `left`.
+
+    Those ask for the sum of mu^2, the sum of rho, and whether all releases were Gaussian, and for nothing else. Roots
+    are rounded up. Not for the numerical composition of a single plan, which asks for every event.
+
+    >>> from sfumato.privacy.events import Gaussian, Selection
+    >>> folded([Gaussian(3.0), Gaussian(4.0)])
+    (Gaussian(mu=5.0...),)
+    >>> some = [Gaussian(0.1), Selection(0.2, 5), Selection(0.1, 2)]
+    >>> round(epsilon(some, 1e-6), 9) == round(epsilon(folded(some), 1e-6), 9)
+    True
+    """
+    gaussian = [event for event in events if isinstance(event, Gaussian)]
+    others = [event for event in events if not isinstance(event, Gaussian)]
+    mu, pure = math.sqrt(2.0 * total_rho(gaussian)), math.sqrt(2.0 * total_rho(others))
+    if not max(mu, pure) < math.inf:
+        return (NoGuarantee("the releases together cost more than any number says."),)
+    parts: list[Event] = [Gaussian(math.nextafter(mu, math.inf))] if gaussian else []
+    return (*parts, of_unknown_kind(pure * pure / 2.0)) if others else tuple(parts)
+
+
+def of_unknown_kind(rho: float) -> Event:
+    """An event of this zCDP cost that is not taken for Gaussian, so that `epsilon` adds up rho and nothing finer."""
+    return Laplace(math.nextafter(math.sqrt(2.0 * rho), math.inf), vector=True)
+
+
 def allows(budget: Budget, spent: Sequence[Event], more: Sequence[Event]) -> bool:
     """Whether a run of cost `more` may follow what is `spent`."""
     together = (*spent, *more)
@@ -38,26 +65,26 @@ def allows(budget: Budget, spent: Sequence[Event], more: Sequence[Event]) -> boo
     return epsilon(together, budget.delta) <= budget.epsilon * _TOLERANCE
 
 
-def remaining(budget: Budget, spent: Sequence[Event]) -> Budget | None:
+def left(budget: Budget, spent: Sequence[Event]) -> Budget | None:
     """The largest budget one more run of Gaussian releases can have, at the same delta; None if nothing is left.
 
     >>> from sfumato.privacy.events import Gaussian
-    >>> remaining(Budget.zcdp(0.5), [Gaussian(0.6)])
+    >>> left(Budget.zcdp(0.5), [Gaussian(0.6)])
     Budget(epsilon=None, delta=None, rho=0.32)
-    >>> remaining(Budget.zcdp(0.5), [Gaussian(1.0)]) is None
+    >>> left(Budget.zcdp(0.5), [Gaussian(1.0)]) is None
     True
     """
     if not spent:
         return budget
     if budget.rho is not None:
-        left = budget.rho - total_rho(spent)
-        return Budget.zcdp(left) if left > _NOTHING * budget.rho else None
+        rest = budget.rho - total_rho(spent)
+        return Budget.zcdp(rest) if rest > _NOTHING * budget.rho else None
     assert budget.delta is not None
     square = _allowed_square(budget, spent) - 2.0 * total_rho(spent)
     if not square > _NOTHING * budget.mu() ** 2:
         return None
-    left = gdp_epsilon(math.sqrt(square) * (1.0 - 1e-9), budget.delta)
-    return Budget.approximate(left, budget.delta) if left > 0 else None
+    rest = gdp_epsilon(math.sqrt(square) * (1.0 - 1e-9), budget.delta)
+    return Budget.approximate(rest, budget.delta) if rest > 0 else None
 
 
 def words(left: Budget | None) -> str:
