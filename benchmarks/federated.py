@@ -15,14 +15,13 @@ from sfumato import Bounds, Budget, subspace_distance
 from sfumato.estimators.pipeline import Task
 from sfumato.federated.task import ENOUGH, FEW_FUNCTIONS, FEW_ROUNDS, PLENTY, schedule_of
 from sfumato.iterate.descent import Schedule
-from sfumato.iterate.fsir import fsir_iid
-from sfumato.iterate.fsir_shaped import fsir_shaped, plan_shaped
 from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.iterate.ranks import find_ranks, plan_ranks
-from sfumato.papers.he import delta_of, drawn
-from sfumato.papers.sites import MergedSites
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
+from sfumato.research.fsir import fsir_iid, fsir_shaped, plan_shaped
+from sfumato.research.he_tables import delta_of, drawn
+from sfumato.research.many_sites import MergedSites
 from sfumato.sources import ArraySource
 
 CELLS = (

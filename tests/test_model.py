@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato import Bounds, Budget, InputError, PrivateSIR
+from sfumato import Bounds, Budget, InputError, PrivatePCA, PrivateSIR, research
 from sfumato.estimators.reference import SIR
 from sfumato.files import Columns
 from sfumato.model import FORMAT, load_inputs, load_model, save_model, standalone
@@ -151,7 +151,7 @@ def test_only_a_fitted_private_estimator_is_saved(tmp_path):
         ("", "not valid JSON"),
         ("{", "not valid JSON"),
         ("[]", "not a model file"),
-        ('{"format": "sfumato-model/3"}', "unknown version"),
+        ('{"format": "sfumato-model/4"}', "unknown version"),
         ('{"format": 1}', "not a model file"),
         ("[" * 200_000, "not valid JSON"),
         ('{"a": 1, "a": 2}', "not valid JSON"),
@@ -223,13 +223,34 @@ def test_a_wrong_field_is_refused_by_its_place(place, value, words, content, tmp
 def test_files_of_the_first_version_load_as_they_did(tmp_path):
     old = load_model(GOLDEN / "sfumato-model-1.json")
     inputs = load_inputs(GOLDEN / "sfumato-model-1.json")
-    assert type(old) is PrivateSIR and old.calibration == "tight" and old.picture_ is not None
+    assert type(old) is PrivateSIR and old.picture_ is not None
     np.testing.assert_allclose(old.directions_, [[-0.89582431, 0.43745107, -0.07832862]], atol=1e-8)
     assert inputs.response == "los" and inputs.columns == Columns(
         ("age", "weight", "ward"), {"ward": ("north", "west")}
     )
     new = load_model(save_model(old, tmp_path / "m.json", response="los", columns=inputs.columns))
     assert document(new) == document(old)
+
+
+SECOND = {
+    "dp-sir": (research.DPSIR, {"calibration": "tight", "batches": "full"}),
+    "dp-sini": (research.DPSIni, {"calibration": "paper", "max_features": 2}),
+    "flow-lda": (research.RayleighFlowLDA, {"calibration": "paper"}),
+    "pca": (PrivatePCA, {"method": "auto"}),
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_files_of_the_second_version_load_as_the_estimators_that_their_methods_have_become(name, tmp_path):
+    path, (kind, parameters) = GOLDEN / f"sfumato-model-2-{name}.json", SECOND[name]
+    old, written = load_model(path), json.loads(path.read_text())
+    assert type(old) is kind and parameters.items() <= old.get_params().items()
+    np.testing.assert_array_equal(old.directions_, written["released"]["directions"])
+    assert old.ledger_.guarantee == written["ledger"]["guarantee"]
+    assert repr(document(load_model(save_model(old, tmp_path / "m.json")))) == repr(document(old))
+    if "calibration" in written["parameters"]:
+        wrong = written | {"parameters": written["parameters"] | {"calibration": "loose"}}
+        assert "parameters.calibration must be one of 'tight', 'paper'" in refused(wrong, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["PrivatePCA", "os.system", None])

@@ -11,8 +11,8 @@ import pytest
 from sfumato.audit.tracing import SignedSum
 from sfumato.bounds import Bounds
 from sfumato.records import Records
+from sfumato.research.sums import CandidateSums, ProductRows, SliceSums
 from sfumato.statistics.columns import OfColumn, OnColumns
-from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import (
     Bins,
@@ -24,13 +24,11 @@ from sfumato.statistics.histograms import (
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.parts import Part
 from sfumato.statistics.pictures import ProjectionHistogram
-from sfumato.statistics.products import ProductRows
 from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.squares import SquareSums
-from sfumato.statistics.validation import CandidateSums
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
 

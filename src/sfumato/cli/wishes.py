@@ -41,7 +41,6 @@ class Wishes:
 
     def build(self) -> Any:
         """The estimator, its parameters checked; it has no bounds yet."""
-        from sfumato.estimators.parameters import one_of
         from sfumato.privacy.parameters import budget_of, noise_of, relation_of
 
         if self.rho is not None and (self.epsilon is not None or self.delta is not None):
@@ -51,7 +50,7 @@ class Wishes:
         with as_usage():
             budget_of(epsilon, delta, self.rho)
         if self.method is not None:
-            one_of("method", self.method, self.member.methods)
+            self.member.check_method(self.method)
         seed = self.seed if noise_of(self.seed) else None
         budget = {"epsilon": epsilon, "delta": delta, "rho": self.rho, "relation": relation_of(self.relation)}
         return self.member.make(**budget, random_state=seed, **self._own())

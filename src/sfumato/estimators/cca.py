@@ -6,34 +6,28 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import paired_source, second_array
-from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, sizes_of
-from sfumato.estimators.printed_pairs import NEEDS, printed_canonical
+from sfumato.estimators.parameters import chosen_method, directions_of, sizes_of
 from sfumato.estimators.session import open_session
 from sfumato.forecast.populations import WIDEST, PointPopulation, random_distance, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.canonical import joint_pairs, plan_pairs
-from sfumato.iterate.covariance import whole
 from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
-from sfumato.iterate.shape import clipped
 from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Records
-from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows, unit_rows
-from sfumato.solve.dimension import Choice
-from sfumato.solve.pairs import canonical_pair, mean_and_covariance
+from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows
 from sfumato.solve.subspace import subspace_distance
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.typing import FloatArray
 
-METHODS = ("auto", "refined", "rayleigh-flow")
+METHODS = ("auto", "refined")
 SHARES = {"location": 0.08, "count": 0.01}
 """Beside those of `plan_pairs`."""
 
@@ -100,47 +94,31 @@ class CanonicalTask:
     n_records: int | None
     n_directions: int | None
     bounds: tuple[Bounds, Bounds] | None
-    flows: bool = False
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the number of records only where it is private."""
         lines = plan_location(SHARES["location"]) if self.bounds is None else ()
         if self.n_records is None:
             lines += (Line("count", "number of records", SHARES["count"], "sqrt(2) / 1"),)
-        if not self.flows:
-            return Plan(lines + plan_pairs())
-        radius = plan_pairs()[:1]
-        return Plan(lines + radius + plan_flow(sum(line.share for line in plan_pairs()[1:]), "1.48 r^2 / 1.04 r^2"))
+        return Plan(lines + plan_pairs())
 
     def prospect(self) -> Prospect | None:
-        """The one honest method, on pairs of correlated columns."""
-        if self.flows:
-            return None
+        """On pairs of correlated columns."""
         size, k = self.n_features + self.n_targets, self.n_directions or 1
         return Prospect((("refined", self),), CorrelatedPairs(size, k, n_targets=self.n_targets))
 
     def run(self, curator: Door) -> tuple[Bounds, FloatArray, Canonical]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
-        p, size = self.n_features, self.n_features + self.n_targets
-        bounds = _joined(*self.bounds, p, self.n_targets) if self.bounds else find_bounds(curator, size)
-        grid = bounds.grid(size)
-        n = float(self.n_records) if self.n_records is not None else _count(curator, size)
-        if self.flows:
-            return bounds, *self._flow(curator, grid, n)
-        return bounds, *joint_pairs(curator, grid, p, n, self.n_directions)
+        bounds, n = self.prepare(curator)
+        grid = bounds.grid(self.n_features + self.n_targets)
+        return bounds, *joint_pairs(curator, grid, self.n_features, n, self.n_directions)
 
-    def _flow(self, curator: Door, grid: Grid, n: float) -> tuple[FloatArray, Canonical]:
-        """The first pair by Rayleigh flow of the cross-covariances, both ways, against the two covariances."""
-        p, size = self.n_features, grid.n_features
-        query = whole(clipped(curator, grid))
-        flow = rayleigh_flow(curator, query, lambda released: canonical_pair(released.value, size, p, n), n)
-        A, B = canonical_pair(flow.last.value, size, p, n)
-        quotient = float(flow.vector @ A @ flow.vector) / max(float(flow.vector @ B @ flow.vector), 1e-300)
-        weights = flow.vector / grid.half_width
-        correlation = np.clip([quotient], 0.0, 1.0)
-        choice = Choice(1, correlation, np.nan, True)
-        pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
-        return grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
+    def prepare(self, curator: Door) -> tuple[Bounds, float]:
+        """Bounds of all columns and number of records, given or bought."""
+        size = self.n_features + self.n_targets
+        bounds = join_bounds(*self.bounds, self.n_features, self.n_targets) if self.bounds else None
+        bounds = bounds or find_bounds(curator, size)
+        return bounds, float(self.n_records) if self.n_records is not None else _count(curator, size)
 
 
 class PrivateCCA(PrivateReducer):
@@ -157,13 +135,9 @@ class PrivateCCA(PrivateReducer):
     bounds, y_bounds : Bounds, optional
         Range of each column of X and of Y, known without looking at the data. If either is None, both are found
         privately, and charged.
-    method : {"auto", "refined", "rayleigh-flow"}
-        "auto" is "refined", the only method here that is not for comparison alone: the joint covariance in
-        coordinates that earlier releases made round, solved exactly. `explain` forecasts its loss.
-        "rayleigh-flow" is the published iteration for the first pair, for comparison.
-    calibration : {"tight", "paper"}
-        Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
-        ledger says so and a `PrivacyWarning` is raised) and releases the weights alone.
+    method : {"auto", "refined"}
+        "auto" is "refined": the joint covariance in coordinates that earlier releases made round, solved exactly.
+        `explain` forecasts its loss. The published iteration, Rayleigh flow, is in `sfumato.research`.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -208,7 +182,6 @@ class PrivateCCA(PrivateReducer):
         y_bounds: Bounds | None = None,
         method: str = "auto",
         *,
-        calibration: str = "tight",
         relation: str = "replace",
         rho: float | None = None,
         ledger: Ledger | None = None,
@@ -220,7 +193,6 @@ class PrivateCCA(PrivateReducer):
         self.bounds = bounds
         self.y_bounds = y_bounds
         self.method = method
-        self.calibration = calibration
         self.relation = relation
         self.rho = rho
         self.ledger = ledger
@@ -242,21 +214,17 @@ class PrivateCCA(PrivateReducer):
         session = open_session(self, X, y, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
-        if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
-            if not task.flows or task.bounds is None:
-                raise InputError(NEEDS)
-            self.bounds_ = _joined(*task.bounds, p, task.n_targets)
-            mean = self.bounds_.grid(p + task.n_targets).centre
-            found = printed_canonical(self.bounds_, p, session, self)
-        else:
-            self.bounds_, mean, found = task.run(session.open(task.plan()))
+        self._keep(*task.run(session.open(task.plan())), session.ledger)
+        return self
+
+    def _keep(self, bounds: Bounds, mean: FloatArray, found: Canonical, ledger: Ledger) -> None:
+        p = int(self.n_features_in_)
         self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
         self.correlations_ = self.eigenvalues_ = found.correlations
         self.mean_, self.y_mean_ = mean[:p], mean[p:]
-        self.choice_ = found.choice
-        self.ledger_ = session.ledger
-        return self
+        self.bounds_, self.choice_ = bounds, found.choice
+        self.ledger_ = ledger
 
     def transform(self, X: Any, y: Any = None) -> Any:
         """Coordinates along `directions_`, and with y given also those along `y_directions_`; keep them private."""
@@ -272,11 +240,8 @@ class PrivateCCA(PrivateReducer):
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
         k = directions_of(self.n_directions, min(n_features, n_targets))
         x, y = checked_bounds(self.bounds, n_features), checked_bounds(self.y_bounds, n_targets, "y_bounds")
-        flows = one_of("method", self.method, METHODS) == "rayleigh-flow"
-        if flows and k not in (None, 1):
-            raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'auto' for more.")
-        bounds = None if x is None or y is None else (x, y)
-        return CanonicalTask(n_features, n_targets, n_records, 1 if flows else k, bounds, flows)
+        chosen_method(self, METHODS)
+        return CanonicalTask(n_features, n_targets, n_records, k, None if x is None or y is None else (x, y))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -285,7 +250,7 @@ class PrivateCCA(PrivateReducer):
         return tags
 
 
-def _joined(x: Bounds, y: Bounds, p: int, q: int) -> Bounds:
+def join_bounds(x: Bounds, y: Bounds, p: int, q: int) -> Bounds:
     """Bounds of the columns of both tables, side by side."""
     lower, upper = (
         np.concatenate([np.broadcast_to(a, p), np.broadcast_to(b, q)])

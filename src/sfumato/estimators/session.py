@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.errors import InputError, PrivacyWarning
+from sfumato.errors import PrivacyWarning
 from sfumato.estimators.inputs import fit_source
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
@@ -14,7 +14,6 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan
-from sfumato.privacy.printed import Printed
 from sfumato.settings.central import Central
 from sfumato.sources import ResponseKind, Source
 
@@ -59,16 +58,3 @@ def open_session(
     session = Session(budget, ledger, noise, source)
     estimator.n_records_ = session.n_records  # None where it is private
     return session
-
-
-def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool = False) -> Printed:
-    """The door of ``calibration="paper"``: it adds the printed noise, and the ledger says that nothing is promised."""
-    refused = estimator.rho is not None and not takes_rho
-    if refused or estimator.ledger is not None or session.n_records is None:
-        raise InputError(
-            "calibration='paper' gives no guarantee and takes neither a shared ledger nor relation='add-remove', and "
-            "rho for Rayleigh flow only; use calibration='tight'."
-        )
-    warnings.warn(reason, PrivacyWarning, stacklevel=5)
-    setting = Central(session.source)
-    return Printed(setting, session.ledger, session.noise, estimator.epsilon, estimator.delta, reason)

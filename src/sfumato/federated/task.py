@@ -8,7 +8,6 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
 from sfumato.estimators.pipeline import Task
-from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.estimators.sparse_pipeline import SparseTask
 from sfumato.federated.facts import Facts
 from sfumato.federated.sparse import SparseSites
@@ -84,7 +83,6 @@ def federated_task(
         _same(first[0], name, "number of features", first[1].n_features, other.n_features)
         _same(first[0], name, "kind of response", first[1].response, other.response)
         _same(first[0], name, "names of the features", first[1].feature_names, other.feature_names)
-    _refuse_unless_federated(estimator)
     sizes = [fact.n_records for fact in facts.values()]
     n_records = None if relation == "add-remove" else _total(sizes)
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
@@ -96,13 +94,6 @@ def federated_task(
     if estimator.method != "auto":
         return whole
     return with_best_method(whole, budget, relation, len(facts) if noises is None else noises)
-
-
-def _refuse_unless_federated(estimator: Any) -> None:
-    """Methods that a paper defines for one curator are not sums that sites could add."""
-    known = ("auto", "screen") if isinstance(estimator, PrivateSparseSIR) else ("auto", "descent", "one-shot")
-    if estimator.method not in known:
-        raise InputError(f"method: a federation runs {', '.join(known)}; {estimator.method!r} needs one curator.")
 
 
 def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) -> SparseSites:

@@ -39,10 +39,3 @@ def rough_shape(curator: SumDoor, grid: Grid, n: float, cap: float) -> Whitening
     floor = noise_edge(float(released.noise_std[p]) / n, p)
     matrix = inverse_root(covariance, floor) * np.sqrt(kept_share(counts, lengths.radii, radius))
     return Whitening(grid, matrix, mean, cap * float(np.sqrt(p)))
-
-
-def clipped(curator: SumDoor, grid: Grid) -> Whitening:
-    """Records as they are, clipped to their median length, which the line "radius" of `plan_shape` buys."""
-    lengths, p = NormHistogram(grid), grid.n_features
-    radius = quantile(curator.answer(lengths, "radius").value, lengths.radii, RADIUS_LEVEL)
-    return Whitening(grid, np.eye(p), np.zeros(p), float(radius))

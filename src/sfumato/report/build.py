@@ -84,4 +84,6 @@ def _reproduce(estimator: Any) -> str:
     if "ledger" in plain.get_params(deep=False):
         plain.set_params(ledger=None)
     arguments = "X" if type(estimator).__name__.endswith("PCA") else "X, y"
-    return f"from sfumato import *\n\n{plain!r}.fit({arguments})"
+    homes = dict.fromkeys(("sfumato", getattr(estimator, "_home", "sfumato")))
+    imports = "\n".join(f"from {home} import *" for home in homes)
+    return f"{imports}\n\n{plain!r}.fit({arguments})"

@@ -1,0 +1,122 @@
+"""Peeling (Algorithm 1, matrix noisy hard thresholding) and the descents of Algorithms 2 and 3."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.privacy.door import Door
+from sfumato.privacy.plan import Line
+from sfumato.release import Release
+from sfumato.research.pencil import Pencil, Sliced
+from sfumato.research.sums import ProductRows, SliceSums
+from sfumato.statistics.parts import Part
+from sfumato.typing import FloatArray, IntArray
+
+STEPS = 3
+PENALTY = 1.0
+RADIUS = 2.0
+"""Truncation of the gradient vectors, per root of the number of directions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iterate:
+    """B on the features of `support` (len(support), k), and the slice means there, all in half widths."""
+
+    support: IntArray
+    directions: FloatArray
+    means: FloatArray
+    covariance: FloatArray
+
+
+def plan_peeling(name: str, picks: int, share: float) -> tuple[Line, ...]:
+    """The line of one selection of rows."""
+    return (Line(name, "features with the largest entries", share, "4 c^2 / 3 c^2", "selection", picks),)
+
+
+def plan_parts(share: float) -> tuple[Line, ...]:
+    """The line of the descent in disjoint parts: each step asks its own part, and all together cost one release."""
+    purpose = "gradient steps, each on its own part of the records"
+    return (Line("steps", purpose, share, "2 R sqrt(p) / R sqrt(p)", parts=STEPS),)
+
+
+def plan_steps(share: float, picks: int | None = None) -> tuple[Line, ...]:
+    """The lines of the full-batch descent: a release per step, with a selection before it in high dimension."""
+    lines: tuple[Line, ...] = ()
+    for t in range(1, STEPS + 1):
+        each = share / STEPS
+        if picks is not None:
+            lines += plan_peeling(f"peel {t}", picks, 0.4 * each)
+            each *= 0.6
+        lines += (Line(f"step {t}", f"gradient step {t}", each, "2 R sqrt(p) / R sqrt(p)"),)
+    return lines
+
+
+def peel_kernel(curator: Door, grid: Grid, sliced: Sliced, name: str = "peel") -> IntArray:
+    """Features with the largest diagonal of the kernel, best first (Algorithm B.5, lines 2 to 6)."""
+    return curator.select(SliceSums(grid, sliced.bins), name)
+
+
+def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:
+    """The initial value: the penalised problem's own solution for the released pencil (Lemma G.3)."""
+    stretch = np.sqrt(np.clip(pencil.values[:k], 0.0, 1.0) / PENALTY + 1.0)
+    return Iterate(support, pencil.vectors[:, :k] * stretch, pencil.means, pencil.covariance)
+
+
+def descend_rows(
+    curator: Door, grid: Grid, sliced: Sliced, state: Iterate, n: float, peel: bool, parts: bool = False
+) -> Iterate:
+    """Gradient steps of ``-tr(B^T M B) + penalty |B^T S B - I|^2``.
+
+    Given B, the slice means and ``K = B^T S B - I``, all released, half the gradient is the sum over records of
+    ``x e^T / n`` with ``e = -B^T m_h + penalty K B^T x``: a bounded sum once e is truncated.
+
+    With `parts` every step asks another part of the records, as printed, at the whole cost of the line: parallel
+    composition, where the printed algorithm charges each step a T-th. A part has n / T records, so the noise of a step
+    is T times that of one full release. Full batches share the cost instead: sqrt(T) times.
+    """
+    for t in range(STEPS):
+        query = _gradient(grid, sliced, state, n / STEPS if parts else n)
+        if parts:
+            state = _stepped(state, state.support, query, curator.answer(Part(query, t, STEPS), "steps"), n / STEPS)
+            continue
+        # Where validation found fewer features than the plan peels, the first of them are taken: no further cost.
+        picked = curator.select(query, f"peel {t + 1}")[: len(state.support)] if peel else state.support
+        support = np.sort(picked)
+        # The products are released for the rows of the new support only; e still depends on the old one.
+        rows = query.on(support) if peel else query
+        state = _stepped(state, support, query, curator.answer(rows, f"step {t + 1}"), n)
+    return state
+
+
+def _pace(state: Iterate) -> float:
+    return 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
+
+
+def _gradient(grid: Grid, sliced: Sliced, state: Iterate, n: float) -> ProductRows:
+    k = state.directions.shape[1]
+    excess = state.directions.T @ state.covariance @ state.directions - np.eye(k)
+    table = -(state.means.T @ state.directions)
+    whole = np.zeros((grid.n_features, k))
+    whole[state.support] = state.directions
+    offset = whole * n / (2.0 * _pace(state))
+    coefficients = PENALTY * state.directions @ excess
+    return ProductRows(grid, sliced.bins, table, state.support, coefficients, RADIUS * float(np.sqrt(k)), offset)
+
+
+def _stepped(state: Iterate, support: IntArray, query: ProductRows, released: Release, n: float) -> Iterate:
+    pace = 2.0 * _pace(state) / n
+    assert query.offset is not None
+    return _moved(state, support, pace * (query.offset[support] - released.value))
+
+
+def _moved(state: Iterate, support: IntArray, directions: FloatArray) -> Iterate:
+    """B on a new support; means and covariance of features that were not in the old one are not known: 0 and 1."""
+    old = {int(j): i for i, j in enumerate(state.support)}
+    place = np.array([old.get(int(j), -1) for j in support])
+    means = np.where(place[:, None] >= 0, state.means[place], 0.0)
+    covariance = np.where((place[:, None] >= 0) & (place >= 0), state.covariance[np.ix_(place, place)], 0.0)
+    covariance[place < 0, place < 0] = float(np.diag(state.covariance).mean())
+    length = np.linalg.norm(directions, axis=0)
+    limit = 4.0 / np.sqrt(max(float(np.diag(state.covariance).mean()), 1e-12))  # the projection onto the ball C
+    return Iterate(support, directions * np.minimum(1.0, limit / np.maximum(length, 1e-300)), means, covariance)

@@ -1,0 +1,139 @@
+"""The printed noise of the papers, for reproducing their tables: flagged, and never calibrated to a budget."""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.errors import InputError, PrivacyWarning
+from sfumato.estimators.session import Session
+from sfumato.privacy.printed import Printed
+from sfumato.records import Response
+from sfumato.research.peeling import PENALTY, Iterate
+from sfumato.research.pencil import Pencil, Sliced, arctan_edges, cut, moments_of, paired
+from sfumato.research.sums import ProductRows, SliceSums
+from sfumato.settings.central import Central
+from sfumato.solve.symmetric import upper_to_full
+from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.statistics.parts import Part
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, IntArray
+
+CALIBRATIONS = ("tight", "paper")
+"""Correct noise under one total budget, or the printed noise, flagged."""
+REASON = (
+    "calibration='paper': slices, initial value and steps are each charged the stated epsilon and delta, and the "
+    "gradient's sensitivity assumes large slices; use calibration='tight'."
+)
+R = 2.0
+"""Truncation of the indices; the paper leaves the constant open."""
+HISTOGRAM_EPSILON = 0.1
+
+
+def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool = False) -> Printed:
+    """The door of ``calibration="paper"``: it adds the printed noise, and the ledger says that nothing is promised."""
+    refused = estimator.rho is not None and not takes_rho
+    if refused or estimator.ledger is not None or session.n_records is None:
+        raise InputError(
+            "calibration='paper' gives no guarantee and takes neither a shared ledger nor relation='add-remove', and "
+            "rho for Rayleigh flow only; use calibration='tight'."
+        )
+    warnings.warn(reason, PrivacyWarning, stacklevel=5)
+    setting = Central(session.source)
+    return Printed(setting, session.ledger, session.noise, estimator.epsilon, estimator.delta, reason)
+
+
+def printed_slices(door: Printed, response: Response, bins: int, slices: int) -> Sliced:
+    """Section 3.2 with Laplace noise of scale 2 / 0.1, as in the simulations."""
+    if response.categories is not None:
+        natural = Bins(np.empty(0), categories=response.categories)
+        return Sliced(natural, np.full(response.categories, 1.0 / response.categories), math.nan)
+    query = ResponseHistogram(Bins(arctan_edges(bins)))
+    counts = door.noised([query], lambda total: total.astype(float), 2.0 / HISTOGRAM_EPSILON, "slices", laplace=True)
+    return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices), float(counts.value.sum()))
+
+
+def printed_pencil(door: Printed, grid: Grid, sliced: Sliced, n: int, halves: int = 1) -> Pencil:
+    """Algorithm B.4 with the noise of Lemma B.1; `halves` = 2 is its use inside Algorithm B.5."""
+    p, h = grid.n_features, sliced.bins.count
+    epsilon, delta = door.epsilon / halves, door.delta / halves
+    factor = math.sqrt(8.0 * math.log(2.5 / delta)) / epsilon
+    queries = [moments_of(grid, sliced), ResponseHistogram(sliced.bins)]
+    covariance = door.noised(
+        queries, lambda m, c: exact_pair(m, c, n)[1][np.triu_indices(p)], 2.0 * p / n * factor, "covariance"
+    )
+    between = door.noised(
+        queries, lambda m, c: exact_pair(m, c, n)[0][np.triu_indices(p)], 7.0 * p / n * factor, "kernel"
+    )
+    full = upper_to_full(covariance.value, p)
+    # An indefinite covariance has no pencil; the paper does not say what then. Eigenvalues are raised to a hundredth.
+    floor = 0.01 * max(float(np.abs(np.linalg.eigvalsh(full)).max()), 1e-12)
+    return paired(upper_to_full(between.value, p), full, np.zeros((p, h)), floor)
+
+
+def exact_pair(moments: FloatArray, counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """Kernel and covariance of exact slice sums, second moment and slice sizes, uncentred as printed."""
+    h = len(counts)
+    p = int((math.sqrt((2 * h + 1) ** 2 + 8 * len(moments)) - (2 * h + 1)) / 2 + 0.5)
+    sums = moments[: h * p].reshape(h, p)
+    kernel = (sums / np.maximum(counts, 1.0)[:, None]).T @ sums / n
+    return np.asarray(kernel), upper_to_full(moments[h * p :] / n, p)
+
+
+def printed_peel(door: Printed, grid: Grid, sliced: Sliced, n: int, picks: int) -> IntArray:
+    """Algorithm B.5, lines 2 to 6."""
+    query = SliceSums(grid, sliced.bins)
+    scale = 7.0 / n * math.sqrt(3.0 * picks * math.log(2.0 / door.delta)) / (door.epsilon / 2.0)
+    return door.peeled([query], lambda total: _diagonal(total) / n, picks, scale)
+
+
+def printed_descent(door: Printed, grid: Grid, sliced: Sliced, state: Iterate, n: int, picks: int | None) -> Iterate:
+    """Algorithm 2 (`picks` None) or 3 with the noise of Lemma 3 or 4; every step sees its own part of the records."""
+    k, steps, p = state.directions.shape[1], int(math.log(n)), grid.n_features
+    eta = 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
+    sigma = 2.0 * eta * (7.0 * R + PENALTY * (2.0 * R + 4.0 * k * R**3)) * steps / n
+    epsilon, delta = door.epsilon / steps, door.delta / steps
+    for t in range(steps):
+        queries, moved = _gradient(grid, sliced, state, eta, (t, steps))
+        if picks is None:
+            scale = sigma * math.sqrt(p * k) * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
+            state = _next(state, state.support, door.noised(queries, moved, scale, "gradient step").value)
+            continue
+        noise = sigma * 2.0 * math.sqrt(3.0 * k * picks * math.log(2.0 / delta)) / epsilon
+        support = np.sort(door.peeled(queries, lambda *t, m=moved: np.linalg.norm(m(*t), axis=1), picks, noise))
+        scale = sigma * 2.0 * math.sqrt(2.0 * k * picks * math.log(2.5 / delta)) / epsilon
+        rows = door.noised(queries, lambda *t, m=moved, s=support: m(*t)[s], scale, "gradient step")
+        state = _next(state, support, rows.value)
+    return state
+
+
+def _gradient(
+    grid: Grid, sliced: Sliced, state: Iterate, eta: float, part: tuple[int, int]
+) -> tuple[list[BoundedSum], Callable[..., FloatArray]]:
+    """Queries about one part of the records, and the function of their exact sums that is B after the step."""
+    k = state.directions.shape[1]
+    whole = np.zeros((grid.n_features, k))
+    whole[state.support] = state.directions
+    radius = R * math.sqrt(k) * 4.0
+    index = ProductRows(grid, sliced.bins, np.zeros((sliced.bins.count, k)), state.support, state.directions, radius)
+
+    def moved(slices: FloatArray, products: FloatArray) -> FloatArray:
+        sums, sizes = slices[:, :-1], np.maximum(slices[:, -1:], 1.0)
+        n = float(sizes.sum())
+        between = (sums / sizes).T @ (sums @ whole) / n
+        excess = whole.T @ products / n - np.eye(k)
+        return np.asarray(whole - 2.0 * eta * (-between + PENALTY * products / n @ excess))
+
+    return [Part(SliceSums(grid, sliced.bins), *part), Part(index, *part)], moved
+
+
+def _next(state: Iterate, support: IntArray, directions: FloatArray) -> Iterate:
+    length = np.maximum(np.linalg.norm(directions, axis=0), 1e-300)
+    return Iterate(support, directions * np.minimum(1.0, 12.0 / length), state.means, state.covariance)
+
+
+def _diagonal(total: FloatArray) -> FloatArray:
+    return np.asarray((total[:, :-1] ** 2 / np.maximum(total[:, -1:], 1.0)).sum(axis=0))
