@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato import Bounds, Budget, InputError, PrivatePCA, PrivateSIR, research
+from sfumato import Bounds, Budget, BudgetError, InputError, PrivatePCA, PrivateSIR, research
 from sfumato.estimators.reference import SIR
 from sfumato.files import Columns
 from sfumato.model import FORMAT, load_inputs, load_model, save_model, standalone
 from sfumato.model.write import pretty
 from sfumato.privacy.events import Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
-from sfumato.privacy.ledger import Entry, FileLedger, Ledger
+from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
+from sfumato.report.account import marks_in
 from sfumato.report.build import document
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -122,6 +123,36 @@ def test_every_kind_of_event_survives(event, fitted, tmp_path):
     sir.ledger_ = Ledger(Budget.zcdp(9.0), "replace")
     sir.ledger_.record(Entry("p", "q", event, 1.0, 2.0, 0.5, "replace"))
     assert load_model(save_model(sir, tmp_path / "m.json")).ledger_.entries == sir.ledger_.entries
+
+
+def test_a_model_and_its_report_note_the_head_of_the_ledger_and_a_cut_one_is_noticed(tmp_path):
+    path = tmp_path / "study.jsonl"
+    ledger = FileLedger(path, Budget.approximate(5, 1e-6))
+    before = path.read_bytes()
+    sir = PrivateSIR(epsilon=1.0, ledger=ledger).fit(*frame(500))
+    back = load_model(save_model(sir, tmp_path / "m.json"))
+    (shown,) = marks_in(back.report(tmp_path / "r.html").read_text())
+    assert back.ledger_.mark == Mark(ledger.id, sir.ledger_.head, path.stat().st_size)
+    assert (shown.ledger, shown.head) == (ledger.id, sir.ledger_.head)
+    PrivateSIR(epsilon=1.0, ledger=ledger).fit(*frame(500))
+    assert FileLedger(path).verify(back.ledger_.mark, shown).endswith("2 noted head(s) among them.")
+    path.write_bytes(before)  # rolled back: whole, and says that nothing was spent
+    assert FileLedger(path).verify()
+    for mark in (back.ledger_.mark, shown):
+        with pytest.raises(BudgetError, match="cut or rewritten"):
+            FileLedger(path).verify(mark)
+    other = FileLedger(tmp_path / "other.jsonl", Budget.approximate(5, 1e-6))
+    with pytest.raises(BudgetError, match="another ledger"):
+        other.verify(back.ledger_.mark)
+
+
+def test_a_model_file_that_notes_no_head_still_loads(tmp_path):
+    sir = PrivateSIR(epsilon=1.0).fit(*frame(500))
+    path = save_model(sir, tmp_path / "m.json")
+    said = json.loads(path.read_text())
+    assert said["ledger"].pop("mark") is None
+    path.write_text(json.dumps(said))
+    assert load_model(path).ledger_.mark is None and load_model(path).ledger_.entries == sir.ledger_.entries
 
 
 def test_a_model_tells_nothing_of_other_runs_on_a_shared_ledger(tmp_path):

@@ -38,6 +38,7 @@ def document(estimator: Any, *, forecasts: bool = True) -> Document:
         rehearsal=account.rehearsal,
         what_if=what_if(estimator) if forecasts else None,
         unit=words.unit(estimator),
+        mark=account.mark,
     )
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while an answer is being made: it was charged, so it is kept and sent first."""
+"""Ctrl-C and SIGTERM while something that was paid for is being made: it is kept first."""
 
 import signal
 import threading
