@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.study import mean, replicate, write
 from sfumato import Bounds, Budget, subspace_distance
-from sfumato.estimators.pipeline import Task, run
+from sfumato.estimators.pipeline import Task
 from sfumato.federated.task import ENOUGH, FEW_FUNCTIONS, FEW_ROUNDS, PLENTY, schedule_of
 from sfumato.iterate.descent import Schedule
 from sfumato.iterate.fsir import fsir_iid
@@ -45,7 +45,7 @@ def each(model: str, n: int, clients: int, epsilon: float, seed: int) -> tuple[f
     losses = []
     for schedule in (FEW_ROUNDS, FEW_FUNCTIONS, Schedule()):
         task = Task(10, n * clients, Response(), len(truth), Bounds(-6.0, 6.0), schedule=schedule)
-        losses.append(subspace_distance(run(task, sites.open(task.plan())).spectrum.directions, truth))
+        losses.append(subspace_distance(task.run(sites.open(task.plan())).spectrum.directions, truth))
     return tuple(losses)
 
 
@@ -58,7 +58,7 @@ def trusted(model: str, n: int, clients: int, epsilon: float, seed: int) -> tupl
     for noises in (1.0, clients / (clients - 1), clients / (clients // 2), float(clients)):
         schedule = schedule_of(clients, n * clients, budget) if noises == clients else task.schedule
         chosen = replace(task, schedule=schedule)
-        found = run(chosen, MergedSites(source, noises, budget).open(chosen.plan()))
+        found = chosen.run(MergedSites(source, noises, budget).open(chosen.plan()))
         losses.append(subspace_distance(found.spectrum.directions, truth))
     return tuple(losses)
 

@@ -11,8 +11,8 @@ from benchmarks.fuzz_files import ONE, PRIVATE, pick, replaced, spoiled
 from sfumato import Bounds, Budget, Ledger, PrivateSIR, SfumatoError
 from sfumato.files import open_source
 from sfumato.model import load_model
-from sfumato.privacy.ledger_admin import repair, show
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
+from sfumato.privacy.ledger.admin import repair, show
 from sfumato.privacy.plan import Line, Plan
 from sfumato.report.build import document
 from sfumato.report.html import render

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import sfumato
 from sfumato import Bounds, Budget
 from sfumato.model import save_model
-from sfumato.privacy.ledger import Entry
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import Entry, FileLedger
 from sfumato.privacy.plan import Line, Plan
 
 CAP = Budget.zcdp(1e9)

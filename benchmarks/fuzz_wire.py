@@ -15,7 +15,7 @@ from sfumato.federated.wire import Decoder, canonical, encode
 from sfumato.local.forms import answers_from, from_text, to_text
 from sfumato.local.numbers import NumberRandomiser
 from sfumato.local.slices import SliceRandomiser
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.plan import Line
 from sfumato.records import Records, Response
 from sfumato.sources import ArraySource

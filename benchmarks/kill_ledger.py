@@ -23,7 +23,7 @@ import numpy as np
 
 from sfumato import Bounds, Budget, BudgetError, PrivateSIR
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.plan import Line, Plan
 
 RNG = np.random.default_rng(0)

@@ -224,13 +224,22 @@ def test_files_must_agree(folder, tmp_path):
         ({"features": ["ward"], "categorical": {"ward": ["north"]}}, "two or more"),
         ({"features": ["ward"], "categorical": {"ward": ["north", "north"]}}, "two or more"),
         ({"features": ["a"], "categorical": {"ward": ["north", "west"]}}, "categorical: there is no column 'ward'"),
-        ({"features": ["grade"], "categorical": {"grade": ["low", "high"]}}, "holds numbers"),
-        ({"features": ["a"], "response": "grade", "classes": ["low"]}, "holds numbers"),
         ({"features": ["a"], "classes": []}, "at least one category"),
     ],
 )
 def test_mistaken_columns_say_what_was_meant(arguments, words, folder):
     assert words in refusal([folder / "t.csv"], **({"response": "y"} | arguments))
+
+
+def test_names_that_a_column_of_numbers_cannot_hold_are_refused_where_the_file_has_types(folder):
+    """A CSV file has none: what its cells look like must not decide."""
+    mistakes = [
+        {"response": "y", "features": ["grade"], "categorical": {"grade": ["low", "high"]}},
+        {"response": "grade", "features": ["a"], "classes": ["low"]},
+    ]
+    for mistake in mistakes:
+        assert "holds numbers" in refusal([folder / "t.parquet"], **mistake)
+        open_source([folder / "t.csv"], **mistake).check()
 
 
 def test_a_mistyped_file_gets_a_suggestion(folder):

@@ -15,8 +15,7 @@ from sfumato.files import Columns
 from sfumato.model import FORMAT, load_inputs, load_model, save_model, standalone
 from sfumato.model.write import pretty
 from sfumato.privacy.events import Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
-from sfumato.privacy.ledger import Entry, Ledger
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import Entry, FileLedger, Ledger
 from sfumato.report.build import document
 
 GOLDEN = Path(__file__).parent / "golden"

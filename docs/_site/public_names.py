@@ -11,7 +11,7 @@ FRONT = {
     "data": ("Bounds, files, distances", ("bounds", "sources", "solve.")),
 }
 MODULES = {
-    "planner": ("Planner and limits", ("planner", "limits")),
+    "forecast": ("Forecasts and limits", ("forecast", "limits")),
     "local": ("Randomisers", ("local",)),
     "federated": ("Federated", ("federated",)),
     "audit": ("Audit", ("audit",)),

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from sfumato.estimators.sparse import PrivateSparseSIR as PrivateSparseSIR
     from sfumato.estimators.sparse_pca import PrivateSparsePCA as PrivateSparsePCA
     from sfumato.privacy.budget import Budget as Budget
+    from sfumato.privacy.ledger import FileLedger as FileLedger
     from sfumato.privacy.ledger import Ledger as Ledger
-    from sfumato.privacy.ledger_file import FileLedger as FileLedger
     from sfumato.solve.subspace import principal_angles as principal_angles
     from sfumato.solve.subspace import subspace_distance as subspace_distance
     from sfumato.sources import scan as scan
@@ -40,7 +40,7 @@ _HOME = {
     "Budget": "privacy.budget",
     "BudgetError": "errors",
     "DR": "estimators.reference",
-    "FileLedger": "privacy.ledger_file",
+    "FileLedger": "privacy.ledger",
     "InputError": "errors",
     "LabelPrivateIHT": "estimators.regression",
     "LabelPrivateSIR": "estimators.label",

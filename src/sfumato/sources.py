@@ -5,15 +5,18 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato import cells
 from sfumato.errors import InputError
 from sfumato.records import HASH_BUCKETS, Records, Response
 from sfumato.typing import FloatArray, IntArray
 
+ResponseKind = Literal["numeric", "categorical"]
+HASHED = Response(categories=HASH_BUCKETS, hashed=True)
 _MOST_CLASSES = 2**15
 MISSING = "x or y has missing or infinite values; drop or impute them first."
 MOST_ROWS = 2**15
@@ -93,6 +96,7 @@ def scan(
     features: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
     second: Sequence[str] | None = None,
+    response_kind: ResponseKind | None = None,
 ) -> Source:
     """Records in files (Parquet, CSV, Arrow, Feather) or an Arrow table, read chunk by chunk.
 
@@ -109,6 +113,9 @@ def scan(
         and the buckets in use are found privately.
     second : sequence of str, optional
         Columns of the second table of `PrivateCCA`.
+    response_kind : {"numeric", "categorical"}, optional
+        What the response is, if it is not to be taken from the type of its column, which is public. A CSV file has
+        no types: without it the response must be numbers alone or texts that are no numbers.
 
     Returns
     -------
@@ -124,14 +131,14 @@ def scan(
     ('a', 'b')
     """
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
-        return _from_table(source, response, features, classes, second or ())
+        return _from_table(source, response, features, classes, second or (), response_kind)
     from sfumato.files.formats import open_tables
     from sfumato.files.source import open_source
 
     paths = _paths(source)
-    declared_response(True, classes)  # refuses what is no list
+    declared_response(True, classes, response_kind)  # refuses what is no list, and no kind
     chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features, second or ())
-    return open_source(paths, response, chosen, classes, second=second or ())
+    return open_source(paths, response, chosen, classes, second=second or (), response_kind=response_kind)
 
 
 def _from_table(
@@ -140,13 +147,14 @@ def _from_table(
     features: Sequence[str] | None,
     classes: Sequence[Any] | None,
     second: Sequence[str],
+    response_kind: ResponseKind | None,
 ) -> Source:
     from sfumato.tables import features_to_array, response_to_array
 
     chosen = _feature_columns(list(table.schema.names), response, features, second)
     x, _ = features_to_array(table.select([*chosen, *second]))
     known = response is not None
-    y, kind = response_to_array(table.column(response).to_numpy() if known else np.zeros(len(x)), classes)
+    y, kind = response_to_array(table.column(response) if known else np.zeros(len(x)), classes, response_kind)
     return ArraySource(x, y, kind, (*chosen, *second), has_response=known, n_second=len(second))
 
 
@@ -200,36 +208,40 @@ def _known(name: str, names: Sequence[str], parameter: str) -> None:
         raise InputError(f"{parameter}: there is no column {name!r}; {hint}")
 
 
-def declared_response(numeric: bool, classes: Sequence[Any] | None) -> Response:
-    """What is public about a response of this type with these declared classes."""
+def response_kind_of(given: Any) -> ResponseKind | None:
+    """A declared kind, checked."""
+    match given:
+        case None | "numeric" | "categorical":
+            return given
+    raise InputError("response_kind must be 'numeric', 'categorical' or None, which is the type of the column.")
+
+
+def declared_response(
+    numeric: bool, classes: Sequence[Any] | None, response_kind: ResponseKind | None = None
+) -> Response:
+    """What is public about a response whose column is of this type, with these declared classes or this kind."""
+    response_kind = response_kind_of(response_kind)
     if classes is not None:
         if isinstance(classes, str) or not hasattr(classes, "__len__") or not 0 < len(classes) < _MOST_CLASSES:
             raise InputError(f"classes must be a list of 1 to {_MOST_CLASSES - 1} names; for instance ['no', 'yes'].")
-        return Response(categories=len(classes) + 1)
-    return Response() if numeric else Response(categories=HASH_BUCKETS, hashed=True)
+        if response_kind == "numeric":
+            raise InputError("response_kind must be 'categorical' or None where classes are declared.")
+        return Response(categories=len(cells.keys_of(classes, "classes")) + 1)
+    if response_kind == "numeric" and not numeric:
+        raise InputError("response_kind is 'numeric', but the response is not of a numeric type; convert it first.")
+    return Response() if numeric and response_kind != "categorical" else HASHED
 
 
 def encode_response(raw: NDArray[Any], response: Response, classes: Sequence[Any] | None) -> FloatArray | IntArray:
-    """Numbers as float64, declared classes as their position (others share the last code), names as buckets."""
+    """Numbers as float64, declared classes as their position (others share the last code), names as buckets.
+
+    The code of a class or name depends on its own cell alone (`sfumato.cells`).
+    """
     if response.categories is None:
         return np.asarray(raw, dtype=np.float64)
-    numeric = raw.dtype.kind in "biuf"
-    values, inverse = np.unique(raw if numeric else raw.astype(str), return_inverse=True)
     if classes is None:
-        codes = [bucket(str(value)) for value in values]
-    else:
-        position = {_label(name, numeric): i for i, name in enumerate(classes)}
-        codes = [position.get(_label(value, numeric), len(classes)) for value in values]
-    return np.asarray(codes, dtype=np.int64)[inverse]
-
-
-def _label(name: Any, numeric: bool) -> float | str:
-    """How a class is compared: 1, 1.0, True and "1" are the same class of a numeric response."""
-    text = str(np.asarray(name).astype(str))
-    try:
-        return float(name) if numeric else text
-    except (TypeError, ValueError):
-        return text
+        return cells.encode(raw, lambda key: bucket(cells.name(key)))
+    return cells.encode(raw, cells.position(cells.keys_of(classes, "classes")))
 
 
 def bucket(name: str) -> int:

@@ -12,12 +12,13 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato import cells
 from sfumato.errors import InputError
 from sfumato.records import Response, is_finite
-from sfumato.sources import declared_response, encode_response
+from sfumato.sources import ResponseKind, declared_response, encode_response
 from sfumato.typing import FloatArray, IntArray
 
-MISSING_Y = "y has missing or infinite values (NaN or inf); drop or impute them first."
+MISSING_Y = "y has missing or infinite values (NaN, inf, too large for a float); drop or impute them first."
 
 
 def features_to_array(table: Any) -> tuple[Any, tuple[str, ...] | None]:
@@ -38,10 +39,14 @@ def features_to_array(table: Any) -> tuple[Any, tuple[str, ...] | None]:
     return np.ascontiguousarray(x), _column_names(frame.columns)
 
 
-def response_to_array(y: Any, classes: Sequence[Any] | None) -> tuple[FloatArray | IntArray, Response]:
+def response_to_array(
+    y: Any, classes: Sequence[Any] | None, response_kind: ResponseKind | None = None
+) -> tuple[FloatArray | IntArray, Response]:
     """Response as numbers or category codes, and what is public about it.
 
-    Numbers and booleans are numeric unless `classes` declares them to be categories; anything else is text.
+    Numbers and booleans are numeric unless `classes` or `response_kind` declare them to be categories; text is
+    categories. Which of the two is read off the type of the column, or of every cell of a column of objects; where
+    the cells are of both kinds, and nothing is declared, the table is refused.
     """
     raw = _raw(y)
     if raw.ndim == 2 and raw.shape[1] == 1:
@@ -50,12 +55,12 @@ def response_to_array(y: Any, classes: Sequence[Any] | None) -> tuple[FloatArray
         raise InputError("y must be one column; give a 1-d array of responses.")
     if raw.dtype.kind == "c":
         raise InputError("y must be real; Complex data not supported.")
-    if raw.dtype == object:
-        raw = _settle(raw)
-    numeric = raw.dtype.kind in "biuf"
-    if numeric and not is_finite(raw):
+    kinds = cells.kinds_of(raw)
+    if "missing" in kinds or (cells.is_number(raw) and not is_finite(raw)):
         raise InputError(MISSING_Y)
-    response = declared_response(numeric, classes)
+    if len(kinds) > 1 and classes is None and response_kind != "categorical":
+        raise InputError(cells.MIXED)
+    response = declared_response("text" not in kinds, classes, response_kind)
     return encode_response(raw, response, classes), response
 
 
@@ -70,25 +75,18 @@ def _column_names(names: Sequence[Any]) -> tuple[str, ...] | None:
 def _raw(y: Any) -> NDArray[Any]:
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        if series.null_count() > 0:
-            raise InputError(MISSING_Y)
-        return np.asarray(series.to_numpy())
+        try:
+            if series.null_count() > 0:
+                raise InputError(MISSING_Y)
+            return np.asarray(series.to_numpy())
+        except UnicodeDecodeError:  # its text would quote the bytes
+            raise InputError(cells.NOT_UTF8) from None
+        except ArithmeticError:  # a signalling NaN among decimals
+            raise InputError(MISSING_Y) from None
     try:
-        return np.asarray(y)
+        return cells.as_cells(y)
     except ValueError:
         raise InputError("y must be one column; give a 1-d array of responses.") from None
-
-
-def _settle(raw: NDArray[Any]) -> NDArray[Any]:
-    """An object column as numbers if all its cells are, else as text; missing cells are refused."""
-    if any(value is None or (isinstance(value, float) and value != value) for value in raw):
-        raise InputError(MISSING_Y)
-    if not all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in raw):
-        return raw.astype(str)
-    try:
-        return raw.astype(np.float64)
-    except (TypeError, OverflowError):
-        raise InputError("y has numbers that are complex or too large for a float; rescale them first.") from None
 
 
 def _numbers(column: Any, name: str) -> FloatArray:

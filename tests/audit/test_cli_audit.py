@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from sfumato.cli import audit as audit_module
 from sfumato.cli import ledger as ledger_module
 from sfumato.cli.failures import Cautious
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.plan import Line, Plan
 
 app = typer.Typer(cls=Cautious)

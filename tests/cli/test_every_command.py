@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from sfumato import Budget
 from sfumato.cli import output
 from sfumato.cli.app import app
-from sfumato.privacy import ledger_io
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger, disk
 
 BOUNDS = '[bounds]\n"age" = [-4, 4]\n"weight" = [-4, 4]\n"dose" = [-4, 4]\n'
 UNTIL_STOPPED = {"federated site", "federated server"}  # servers: started, stopped and killed in tests/federated
@@ -159,7 +158,7 @@ def test_an_interruption_just_before_the_end_leaves_nothing_half_written(name, s
     for function in ("replace", "rename"):
         monkeypatch.setattr(output.os, function, interrupt)
     if name in LEDGERS:
-        monkeypatch.setattr(ledger_io, "create", interrupt)
+        monkeypatch.setattr(disk, "create", interrupt)
     code, _, err = sfumato(*words_of(SUCCESSES[name], study))
     assert code == 130 and err.splitlines()[-1] == "error: interrupted; no half-written file was left."
     monkeypatch.undo()

@@ -12,7 +12,7 @@ from sfumato import Budget
 from sfumato.cli import output, progress
 from sfumato.cli.family import FAMILY
 from sfumato.model import load_inputs, load_model
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 
 NUMBERS = ("--features", "age,weight,dose", "--bounds", "bounds.toml")
 WORDS = {

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Budget
 from sfumato.model import load_inputs, load_model
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 
 
 def leftovers(folder):

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Budget
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 
 SLOW = ("fit", "slow.parquet", "-y", "y", "--out", "result")
 

@@ -5,7 +5,7 @@ import pytest
 
 from sfumato import Bounds, Budget, PrivateSIR
 from sfumato.federated.site import Site, handle
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.records import Response
 from sfumato.simulate import he
 from sfumato.sources import ArraySource

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.federated.deployment import FLOWER, LONG, Deployment
 
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 
 ENVIRONMENT = {
     "FLWR_TELEMETRY_ENABLED": "0",

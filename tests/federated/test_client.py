@@ -9,7 +9,7 @@ import pytest
 from sfumato import Budget, InputError
 from sfumato.federated.flower.client import open_site
 from sfumato.federated.site import guarded, handle
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 
 
 @pytest.fixture

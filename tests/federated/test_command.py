@@ -31,7 +31,7 @@ def table(tmp_path):
 def test_a_file_becomes_one_site_for_each_value_of_a_column(table):
     sites = by_column(table, "hospital", "y")
     assert list(sites) == ["north", "south", "west"]
-    assert all(len(y) == 300 and features.schema.names == ["x0", "x1", "x2"] for features, y in sites.values())
+    assert all(site.count() == 300 and site.feature_names == ("x0", "x1", "x2") for site in sites.values())
 
 
 def test_a_column_that_is_not_there_is_named(table):

@@ -8,7 +8,7 @@ import pytest
 from sfumato import Bounds, InputError, PrivateSIR, PrivateSparseSIR
 from sfumato.federated import SitesLostError, simulate
 from sfumato.federated.coordinator import fit_remote
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
 
 SITES = ("h0", "h1", "h2")

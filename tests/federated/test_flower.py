@@ -8,7 +8,7 @@ from tests.federated.deployment import FLOWER, SITES, Deployment
 
 from sfumato import Bounds, PrivateSIR, PrivateSparseSIR
 from sfumato.federated import simulate
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
 
 pytestmark = pytest.mark.skipif(

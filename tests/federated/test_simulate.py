@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sfumato import Bounds, InputError, PrivateSIR, subspace_distance
-from sfumato.estimators.pipeline import run
 from sfumato.federated import simulate
 from sfumato.federated.facts import facts_of
 from sfumato.federated.simulation import fit_sites
@@ -38,7 +37,7 @@ def test_without_noise_any_number_of_sites_equals_the_pooled_fit(method, cuts, s
         Ledger(budget, "replace", rehearsal=True),
         silence,
     )
-    together = run(task, pooled)
+    together = task.run(pooled)
     signs = np.sign(np.sum(apart.directions_ * together.spectrum.directions, axis=1, keepdims=True))
     np.testing.assert_allclose(signs * apart.directions_, together.spectrum.directions, rtol=0, atol=1e-8)
     np.testing.assert_allclose(apart.mean_, together.centre, rtol=0, atol=1e-12)

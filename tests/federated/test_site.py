@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.federated.site import handle
 from sfumato.federated.wire import canonical, encode
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.statistics.histograms import Bins, OctaveHistograms, ResponseHistogram, octave_edges
 
 RUN = "ab" * 8

@@ -9,7 +9,7 @@ from tests.federated.supernodes import SuperNodes
 
 from sfumato import Bounds, PrivateSIR
 from sfumato.federated import simulate
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
 
 pytestmark = pytest.mark.skipif(

@@ -7,7 +7,7 @@ from tests.federated.conftest import Consortium
 from sfumato import Bounds, Budget, InputError, PrivateSIR, PrivateSparseSIR
 from sfumato.federated import SitesLostError, simulate
 from sfumato.federated.coordinator import fit_remote
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
 
 

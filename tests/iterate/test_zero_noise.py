@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import eigh
 
 from sfumato import Bounds, subspace_distance
-from sfumato.estimators.pipeline import Task, run
+from sfumato.estimators.pipeline import Task
 from sfumato.iterate.descent import Schedule, descend, plan_descent
 from sfumato.iterate.oneshot import SLICES, one_shot, plan_one_shot
 from sfumato.iterate.picture import groups
@@ -63,7 +63,7 @@ def test_descent_converges_to_least_squares(silent, data):
 def test_the_whole_pipeline_converges_to_least_squares(silent, data):
     x, y = data
     task = Task(P, N, Response(), 2, Bounds(-4.0, 4.0), schedule=PATIENT)
-    outcome = run(task, silent(x, y, task.plan().lines))
+    outcome = task.run(silent(x, y, task.plan().lines))
     index = np.digitize(y, outcome.ranks.bins.edges)
     shares = np.bincount(index, minlength=outcome.ranks.bins.count) / N
     assert np.allclose(outcome.ranks.probabilities, shares, atol=1e-5)  # what is left is noise of one in 10**6
@@ -80,7 +80,7 @@ def test_the_ranks_of_a_categorical_response_give_least_squares_on_indicators(si
     codes = rng.integers(0, 3, N)
     x = rng.uniform(-1, 1, size=(N, P)) + np.eye(3, P)[codes]
     task = Task(P, N, Response(categories=4), 2, Bounds(-3.0, 3.0), schedule=PATIENT)
-    outcome = run(task, silent(x, codes, task.plan().lines, response=Response(categories=4)))
+    outcome = task.run(silent(x, codes, task.plan().lines, response=Response(categories=4)))
     expected = least_squares(x, np.eye(3)[codes])  # rank 2: indicators add up to one
     u, s, _ = np.linalg.svd(expected)
     assert subspace_distance(outcome.spectrum.directions, u[:, :2].T) < tolerance(2**15 / (3 * np.sqrt(P)), s[1] / 2)
@@ -110,6 +110,6 @@ def test_directions_are_orthonormal_and_bounds_do_not_matter_when_wide_enough(si
     found = []
     for width in (4.0, 40.0):
         task = Task(P, N, Response(), 2, Bounds(-width, width), schedule=PATIENT)
-        found.append(run(task, silent(x, y, task.plan().lines)).spectrum.directions)
+        found.append(task.run(silent(x, y, task.plan().lines)).spectrum.directions)
         assert np.allclose(found[-1] @ found[-1].T, np.eye(2), atol=1e-12)
     assert subspace_distance(*found) < 1e-3

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato import Budget, BudgetError, InputError, SfumatoError
-from sfumato.privacy.chain import Chain
-from sfumato.privacy.ledger import Entry
-from sfumato.privacy.ledger_admin import repair, show
-from sfumato.privacy.ledger_file import FileLedger
-from sfumato.privacy.ledger_lines import START, seal
+from sfumato.privacy.accounting import gdp_epsilon, zcdp_epsilon
+from sfumato.privacy.events import rho
+from sfumato.privacy.ledger import Entry, FileLedger
+from sfumato.privacy.ledger.admin import repair, show
+from sfumato.privacy.ledger.chain import Chain
+from sfumato.privacy.ledger.lines import START, seal
 from sfumato.privacy.plan import Line, Plan
 
 CAP = Budget.zcdp(1.0)
@@ -45,9 +46,12 @@ def test_a_torn_tail_stops_writing_until_it_is_acknowledged(path, cut):
         with pytest.raises(BudgetError, match="line 7 is cut off"):
             attempt()
     assert path.read_bytes() == before
-    assert ledger.rho == pytest.approx(0.2)  # the reservation still covers the release whose line was torn
-    mended = repair(path, "power cut")
-    assert mended.verify() and mended.rho == pytest.approx(0.2)
+    assert ledger.rho == float("inf")  # a crash tore it, or somebody cut off whole runs: the file does not tell
+    with pytest.raises(BudgetError, match=r"state their cost.* lost=\(\)"):
+        repair(path, "power cut")
+    assert path.read_bytes() == before
+    mended = repair(path, "power cut; nothing ran", lost=())
+    assert mended.verify() and mended.rho == pytest.approx(0.2)  # the reservation covers the release that was torn
     assert path.read_bytes().startswith(before)  # nothing was deleted
     assert len(mended.entries) == (4 if cut == 1 else 3)  # a whole line without its newline is written anew
     spend(path)
@@ -70,6 +74,42 @@ def test_a_changed_line_counts_as_anything_until_its_cost_is_stated(path, line):
     mended = repair(path, "someone edited it", lost=Budget.zcdp(0.05))
     assert mended.verify() and mended.rho >= 0.2 * (1 - 1e-6)
     assert "someone edited it" in show(mended)
+
+
+def test_a_file_cut_inside_a_line_is_not_mended_for_free(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    second = next(i for i, line in enumerate(lines) if i > 1 and b'"kind":"reserve"' in line)
+    path.write_bytes(b"".join(lines[:second]) + lines[second][:40])  # the second run is gone: 0.1 of the 0.2
+    assert FileLedger(path).rho == float("inf")
+    with pytest.raises(BudgetError, match="state their cost"):
+        repair(path, "found it so")
+    assert repair(path, "found it so", lost=ONE.events).rho == pytest.approx(0.2)
+
+
+def test_lost_selections_are_booked_at_their_real_cost(path):
+    picks = Plan((Line("a", "a", 1.0, "", "selection"),)).calibrate(Budget.approximate(0.5, 1e-6))
+    path.write_bytes(path.read_bytes() + b"a line that nobody can read\n")
+    cost = sum(map(rho, picks.events))
+    assert cost > 4 * Budget.approximate(0.5, 1e-6).mu() ** 2 / 2  # what a Gaussian run of that epsilon costs
+    with pytest.raises(InputError, match="epsilon does not tell"):
+        repair(path, "edited", lost=Budget.approximate(0.5, 1e-6))
+    assert repair(path, "edited", lost=picks.events).rho == pytest.approx(0.2 + cost)
+
+
+def test_a_bound_on_lost_rho_is_not_taken_for_gaussian(tmp_path):
+    path = tmp_path / "l.jsonl"
+    FileLedger(path, Budget.approximate(3, 1e-6))
+    path.write_bytes(path.read_bytes() + b"junk\n")
+    mended = repair(path, "junk", lost=Budget.zcdp(0.1))
+    assert mended.rho >= 0.1 and mended.total() == pytest.approx(zcdp_epsilon(0.1, 1e-6), rel=1e-9)
+    assert mended.total() > gdp_epsilon(0.2**0.5, 1e-6) * 1.05
+
+
+def test_a_repair_beyond_the_cap_ends_the_guarantee_and_says_so(path):
+    path.write_bytes(path.read_bytes() + b"junk\n")
+    mended = repair(path, "who knows", lost=Budget.zcdp(5.0))
+    assert mended.remaining() is None
+    assert mended.guarantee.startswith("No guarantee of rho = 1 zCDP: ") and "cost rho = 5.2" in mended.guarantee
 
 
 def test_a_dropped_inserted_or_swapped_line_breaks_the_chain(path):
@@ -102,7 +142,6 @@ def test_a_forged_acknowledgement_needs_the_very_bytes(path):
 
 
 HOSTILE = {
-    "empty": b"",
     "no newline": b"{}",
     "not json": b"hello\n",
     "not text": b"\xff\xfe\x00\n",
@@ -127,6 +166,18 @@ def test_files_that_are_no_ledgers_are_refused_in_a_sentence(tmp_path, raw):
     with pytest.raises(InputError, match="no readable header") as caught:
         FileLedger(tmp_path / "l.jsonl")
     assert "\n" not in str(caught.value)
+
+
+def test_an_empty_file_and_an_altered_first_line_are_damage_and_no_new_account(tmp_path, path):
+    (tmp_path / "empty.jsonl").touch()
+    for cap in (None, CAP):
+        with pytest.raises(InputError, match="is empty, which no ledger ever is"):
+            FileLedger(tmp_path / "empty.jsonl", cap)
+    assert (tmp_path / "empty.jsonl").read_bytes() == b""
+    path.write_bytes(path.read_bytes().replace(b'"rho":1.0', b'"rho":9.0', 1))
+    for cap in (None, CAP):
+        with pytest.raises(InputError, match="was altered"):
+            FileLedger(path, cap)
 
 
 def test_paths_that_are_no_files_are_refused(tmp_path):

@@ -10,11 +10,9 @@ import pytest
 from sklearn.base import clone
 
 from sfumato import Bounds, Budget, BudgetError, InputError, PrivateSIR
-from sfumato.privacy import ledger_io
 from sfumato.privacy.events import Gaussian, NoGuarantee, Selection
-from sfumato.privacy.ledger import Entry, Ledger
-from sfumato.privacy.ledger_admin import merge, show
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import Entry, FileLedger, Ledger, disk
+from sfumato.privacy.ledger.admin import merge, show
 from sfumato.privacy.plan import Line, Plan
 
 CAP = Budget.approximate(3, 1e-6)
@@ -204,16 +202,16 @@ def test_threads_that_share_one_ledger_never_pass_the_cap(path):
 def test_a_full_disk_refuses_the_release_and_leaves_the_file_whole(path, monkeypatch):
     ledger = FileLedger(path, CAP)
     before = path.read_bytes()
-    whole = os.pwrite
+    whole = os.write
     calls = []
 
-    def short(fd, text, at):
-        calls.append(at)
+    def short(fd, text):
+        calls.append(fd)
         if len(calls) > 1:
             raise OSError(28, "No space left on device")
-        return whole(fd, text[:10], at)
+        return whole(fd, text[:10])
 
-    monkeypatch.setattr(ledger_io.os, "pwrite", short)
+    monkeypatch.setattr(disk.os, "write", short)
     with pytest.raises(BudgetError, match="No space left"):
         ledger.reserve(plan(1))
     monkeypatch.undo()
@@ -223,9 +221,9 @@ def test_a_full_disk_refuses_the_release_and_leaves_the_file_whole(path, monkeyp
 
 
 def test_a_lock_that_is_never_given_up_is_reported(path, monkeypatch):
-    monkeypatch.setattr(ledger_io, "PATIENCE", 0.05)
+    monkeypatch.setattr(disk, "PATIENCE", 0.05)
     FileLedger(path, CAP)
-    with ledger_io.locked(path, write=True), pytest.raises(BudgetError, match="locked by another"):
+    with disk.locked(path, write=True), pytest.raises(BudgetError, match="locked by another"):
         FileLedger(path)
 
 

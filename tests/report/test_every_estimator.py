@@ -150,7 +150,7 @@ def test_a_shared_ledger_does_not_tell_of_other_runs(records, tmp_path):
     assert sum(row.share for row in shown.ledger) == pytest.approx(1.0)
 
 
-def test_what_if_falls_with_budget_and_records_and_meets_the_planner(fitted):
+def test_what_if_falls_with_budget_and_records_and_meets_the_forecast(fitted):
     seen = document(fitted("sir")).what_if
     assert seen is not None and seen.sizes[seen.here[0]] == N and seen.budgets[seen.here[1]] == 1.0
     losses = np.array(seen.losses)

@@ -13,8 +13,8 @@ import pytest
 
 import sfumato
 from sfumato import Budget, SfumatoError
-from sfumato.privacy.ledger_admin import show
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
+from sfumato.privacy.ledger.admin import show
 
 MARK, WORD = 987654321.125, "SECRET-MARK"
 NAMES = [name for name in sfumato.__all__ if name.startswith(("Private", "LabelPrivate", "Local"))]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from sfumato.cli.terminal import note
 
 if TYPE_CHECKING:
-    from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.ledger import FileLedger
 
 
 def open_cap_ledger(path: Path, purpose: str) -> "FileLedger":
     """The ledger in a file that exists; what the run is for is written into it."""
-    from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.ledger import FileLedger
 
     return FileLedger(path, purpose=purpose)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_expectations(console: Console, plan: "Explanation") -> None:
-    """Expected loss by assumed signal, and advice; nothing where the planner has no theory."""
+    """Expected loss by assumed signal, and advice; nothing where there is no forecast."""
     if not plan.has_forecast:
         return
     title = f"Expected distance to the true directions, by {plan.meaning}"

@@ -29,7 +29,7 @@ class Member:
         return tuple(getattr(import_module(self.make.__module__), "METHODS", ()))
 
 
-EXPLAINING = ("response", "classes")
+EXPLAINING = ("response", "classes", "response_kind")
 MEMBERS = (
     Member("sir", "sir.PrivateSIR", (*EXPLAINING, "method", "picture")),
     Member("sparse-sir", "sparse.PrivateSparseSIR", (*EXPLAINING, "method", "picture", "max_features")),

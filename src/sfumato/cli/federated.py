@@ -7,7 +7,7 @@ import typer
 
 from sfumato.cli.federated_server import server
 from sfumato.cli.federated_site import site
-from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, names
+from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, ResponseKind, kind_of, names
 from sfumato.cli.progress import working
 from sfumato.cli.terminal import note, stdout
 from sfumato.cli.wishes import Wishes
@@ -28,6 +28,7 @@ def simulate(
     directions: Directions = "auto",
     method: Method = "auto",
     classes: Classes = None,
+    response_kind: ResponseKind = None,
     trust: Annotated[str, typer.Option(help="'sites' or 'secure-aggregation'.")] = "sites",
     least: Annotated[int, typer.Option(min=1, help="Sites with fewer records do not take part.")] = 1,
     own_units: Annotated[
@@ -46,7 +47,8 @@ def simulate(
         wishes = Wishes(
             "sir", epsilon, delta, directions=directions, method=method, classes=names(classes), picture=False
         )
-        centring, sites = "sites" if own_units else "pooled", by_column(data, by, response)
+        sites = by_column(data, by, response, wishes.classes, kind_of(response_kind))
+        centring = "sites" if own_units else "pooled"
         fitted = run(wishes.build(), sites, trust, leave_out=leave_out, least=least, centring=centring)
     console = stdout()
     for name, ledger in fitted.ledgers_.items():

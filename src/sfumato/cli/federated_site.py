@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.failures import as_usage
-from sfumato.cli.options import Classes, Relation, categories, names
+from sfumato.cli.options import Classes, Relation, ResponseKind, categories, kind_of, names
 from sfumato.cli.terminal import note
 from sfumato.errors import InputError
 
@@ -35,6 +35,7 @@ def site(
     ledger: Annotated[Path | None, typer.Option(help="The ledger file; NAME.jsonl if not given.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where answers are kept; NAME-answers if not given.")] = None,
     classes: Classes = None,
+    response_kind: ResponseKind = None,
     rehearse: Annotated[int | None, typer.Option(help="Seed for a rehearsal with seeded noise: no privacy.")] = None,
 ) -> None:
     """Take part: answers the coordinator's known questions with noisy sums until stopped with Ctrl-C.
@@ -55,11 +56,18 @@ def site(
         raise InputError(f"coordinator must be host:port, such as coordinator.example:8000, got {coordinator!r}.")
     account, answers = ledger or Path(f"{name}.jsonl"), folder or Path(f"{name}-answers")
     budget, neighbours = _cap(account, cap, cap_delta), None if relation is None else relation_of(relation)
-    source = open_source(find(data), response, names(features), names(classes), categories(categorical))
+    source = open_source(
+        find(data),
+        response,
+        names(features),
+        names(classes),
+        categories(categorical),
+        response_kind=kind_of(response_kind),
+    )
     mine = Site(source, account, answers, name=name, random_state=rehearse)
 
     from sfumato.federated.flower.node import Node
-    from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.ledger import FileLedger
 
     node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
     with as_usage():

@@ -22,10 +22,12 @@ from sfumato.cli.options import (
     MaxFeatures,
     Picture,
     Relation,
+    ResponseKind,
     Rho,
     Slices,
     categories,
     complete_column,
+    kind_of,
     names,
 )
 from sfumato.cli.output import new_directory
@@ -85,6 +87,7 @@ def fit(
     directions: AnyDirections = None,
     method: AnyMethod = None,
     classes: Classes = None,
+    response_kind: ResponseKind = None,
     max_features: MaxFeatures = None,
     slices: Slices = None,
     categorical: Annotated[
@@ -112,7 +115,16 @@ def fit(
 
     sfumato fit patients.parquet --estimator pca --features 'lab_*' --directions 3 --out labs
     """
-    study = Study(data, response, names(second), names(features), categories(categorical), bounds, drop_missing)
+    study = Study(
+        data,
+        response,
+        names(second),
+        names(features),
+        categories(categorical),
+        bounds,
+        drop_missing,
+        kind_of(response_kind),
+    )
     wishes = Wishes(
         estimator,
         epsilon,
@@ -127,7 +139,7 @@ def fit(
         max_features=max_features,
         slices=slices,
     )
-    columns = {"response": study.response, "second": study.second}
+    columns = {"response": study.response, "second": study.second, "response_kind": study.response_kind}
     check_options(wishes.member, wishes.options() | columns, needed=("response", "second"))
     if dry_run:
         _rehearse(study, wishes)

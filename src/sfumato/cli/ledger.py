@@ -40,7 +40,7 @@ def create(
     purpose: Annotated[str, typer.Option(help="What the data may be used for.")] = "",
 ) -> None:
     """Open a new account with a cap on what all runs together may spend."""
-    from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.ledger import FileLedger
     from sfumato.privacy.parameters import relation_of
 
     if path.exists():
@@ -55,8 +55,8 @@ def show(
     releases: Annotated[bool, typer.Option("--releases", help="List every release, not only the runs.")] = False,
 ) -> None:
     """What was spent, by whom, when and why, and what is left."""
-    from sfumato.privacy.ledger_admin import show as text
-    from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.ledger import FileLedger
+    from sfumato.privacy.ledger.admin import show as text
 
     _say(text(FileLedger(path), entries=releases))
 
@@ -67,15 +67,15 @@ def verify(
     head: Annotated[str | None, typer.Option(help="A head noted earlier; it must still be in the file.")] = None,
 ) -> None:
     """Check every line against its hash, and the chain of all lines."""
-    from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.ledger import FileLedger
 
-    _say(FileLedger(path).verify(head))
+    _say(FileLedger(path).verify(*([] if head is None else [head])))
 
 
 @app.command()
 def remaining(path: File) -> None:
     """The largest budget one more run can have."""
-    from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.ledger import FileLedger
 
     left = FileLedger(path).remaining()
     _say("nothing is left" if left is None else left.describe())
@@ -84,7 +84,7 @@ def remaining(path: File) -> None:
 @app.command()
 def close(path: File, run: Annotated[str, typer.Argument(help="The run, as 'show' names it.")]) -> None:
     """Give back what an interrupted run set aside and did not use; it can release nothing more."""
-    from sfumato.privacy.ledger_file import FileLedger
+    from sfumato.privacy.ledger import FileLedger
 
     ledger = FileLedger(path)
     ledger.close(run)
@@ -101,7 +101,7 @@ def repair(
 ) -> None:
     """Acknowledge damage, so that the ledger may be written again. Nothing is deleted."""
     from sfumato.privacy.budget import Budget
-    from sfumato.privacy.ledger_admin import repair as mend
+    from sfumato.privacy.ledger.admin import repair as mend
 
     with as_usage():
         lost = None if lost_rho is None else Budget.zcdp(lost_rho)
@@ -118,7 +118,7 @@ def merge(
     rho: Rho = None,
 ) -> None:
     """One ledger from several of the same data, every release once; also how to change a cap."""
-    from sfumato.privacy.ledger_admin import merge as join
+    from sfumato.privacy.ledger.admin import merge as join
 
     ledger = join(paths, out, _cap(epsilon, delta, rho))
     _say(f"{out}: {len(ledger)} releases; {_left(ledger.remaining())}")

@@ -13,6 +13,9 @@ from sfumato.cli.terminal import note, stdout
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sfumato.files.table import Kind
     from sfumato.local.answers import Randomiser
 
 FORM = b"sfumato.form"
@@ -44,7 +47,7 @@ def randomize(
         from sfumato.privacy.parameters import noise_of
 
         form = _form(epsilon, delta, edges, names(classes), within, mechanism)
-        table = _read(data)
+        table = _read(data, {response: "text" if classes else "number"})
         if response not in table.column_names:
             raise InputError(f"response: there is no column {response!r} in {data}; check the name.")
         answers = form.randomize(_labels(table, response), noise_of(seed))
@@ -132,28 +135,19 @@ def _labels(table: Any, response: str) -> Any:
     column = table.column(response)
     if column.null_count:
         raise InputError(f"response: column {response!r} has missing values; a device without a label has no answer.")
-    return column.to_numpy()
+    try:
+        return column.to_numpy()
+    except UnicodeDecodeError:  # its text would quote the bytes
+        raise InputError(f"response: column {response!r} has text that is not UTF-8; write it as UTF-8.") from None
 
 
-def _read(path: Path) -> Any:
-    import pyarrow as pa
+def _read(path: Path, kinds: "Mapping[str, Kind] | None" = None) -> Any:
+    """A whole file; what its private column is read as does not hang on what is in it."""
+    from sfumato.files import open_tables
 
     if not path.is_file():
         raise InputError(f"path: {path} does not name a file; check the name.")
-    try:
-        if path.suffix.lower() == ".csv":
-            from pyarrow import csv as arrow_csv
-
-            return arrow_csv.read_csv(path)
-        if path.suffix.lower() in (".feather", ".arrow"):
-            from pyarrow import feather
-
-            return feather.read_table(path)
-        from pyarrow import parquet
-
-        return parquet.read_table(path)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError):
-        raise InputError(f"path: {path} is not a readable CSV, Parquet or Feather file.") from None
+    return open_tables([path])[0].whole(kinds or {})
 
 
 def _show(header: list[str], features: list[str], rows: Any) -> None:

@@ -74,10 +74,11 @@ def _encoded(sides: "list[Columns]", tables: list[Any], drop: bool) -> Iterator[
     import numpy as np
 
     wanted = [name for columns in sides for name in columns.features]
+    kinds = {name: kind for columns in sides for name, kind in columns.kinds.items()}
     for table in tables:
         for part in range(table.parts()):
-            for batch in table.batches(part, wanted, ROWS):
-                encoded = [columns.encode(batch, table) for columns in sides]
+            for batch in table.batches(part, wanted, ROWS, kinds):
+                encoded = [columns.encode(batch) for columns in sides]
                 complete = np.isfinite(np.hstack(encoded)).all(axis=1)
                 if not complete.all() and not drop:
                     raise InputError("data: some rows have missing values; impute them, or add --drop-missing.")

@@ -4,7 +4,7 @@ import csv
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -90,6 +90,14 @@ Classes = Annotated[
     list[str] | None,
     typer.Option(help="Public categories of the response, as a,b,c; others share one.", rich_help_panel=STUDY),
 ]
+ResponseKind = Annotated[
+    str | None,
+    typer.Option(
+        help="What the response is, 'numeric' or 'categorical', whatever its cells look like (what its column is).",
+        autocompletion=_words("numeric", "categorical"),
+        rich_help_panel=STUDY,
+    ),
+]
 Picture = Annotated[
     bool | None,
     typer.Option(
@@ -116,6 +124,15 @@ def names(given: Sequence[str] | None) -> list[str] | None:
     if not given:
         return None
     return [name.strip() for row in csv.reader(given, skipinitialspace=True) for name in row if name.strip()]
+
+
+def kind_of(given: str | None) -> Literal["numeric", "categorical"] | None:
+    """The declared kind of a response."""
+    if given is None:
+        return None
+    from sfumato.sources import response_kind_of
+
+    return response_kind_of(given)
 
 
 def categories(given: Sequence[str] | None) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sfumato.bounds import Bounds
     from sfumato.estimators.explanation import Explanation
     from sfumato.files import FileSource
+    from sfumato.sources import ResponseKind
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Study:
     categorical: dict[str, list[str]]
     bounds: str
     drop_missing: bool
+    response_kind: "ResponseKind | None" = None
 
     @property
     def title(self) -> str:
@@ -45,6 +47,7 @@ class Study:
             self.categorical,
             drop_missing=self.drop_missing,
             second=self.second or (),
+            response_kind=self.response_kind,
         )
 
     def public_bounds(self, source: "FileSource") -> "dict[str, Bounds | None]":
@@ -69,7 +72,10 @@ def prepare(study: Study, wishes: Wishes) -> "tuple[Any, FileSource]":
     estimator = wishes.build()
     source = study.source(wishes.classes)
     if wishes.estimator == "lda" and source.response.categories is None:
-        raise InputError(f"classes: column {study.response!r} holds numbers; list its classes, as --classes 0,1.")
+        raise InputError(
+            f"classes: column {study.response!r} holds numbers; list its classes, as --classes 0,1, "
+            "or say --response-kind categorical."
+        )
     return estimator.set_params(**study.public_bounds(source)), source
 
 

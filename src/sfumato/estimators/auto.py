@@ -1,4 +1,4 @@
-"""``method="auto"``: the planner's choice between the methods of `PrivateSIR`."""
+"""``method="auto"``: which of the methods of `PrivateSIR` is expected to lose least."""
 
 from dataclasses import replace
 from typing import Literal, cast
@@ -14,5 +14,5 @@ def with_best_method(task: Task, budget: Budget, relation: Relation, noises: flo
     In a federation the noise of the sum has `noises` times the variance of a central fit's. Where the number of
     records is private it is None, and `recommend` says what is best over all of them.
     """
-    found = task.outlook().best(budget, task.n_records, relation, noises)
+    found = task.prospect().best(budget, task.n_records, relation, noises)
     return replace(task, method=cast(Literal["descent", "one-shot"], found))

@@ -12,7 +12,7 @@ from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import transform_array
 from sfumato.estimators.parameters import sizes_of
 from sfumato.estimators.reporting import Reporting
-from sfumato.planner.outlook import Outlook
+from sfumato.forecast.prospect import Prospect
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
@@ -27,8 +27,8 @@ class Planned(Protocol):
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
 
-    def outlook(self) -> Outlook | None:
-        """What the planner needs to look ahead; None where it has no theory."""
+    def prospect(self) -> Prospect | None:
+        """What a forecast needs; None where there is none."""
 
 
 class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -50,7 +50,8 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         response = declared_response(self._numeric_response, getattr(self, "classes", None))
         public = n_samples if relation == "replace" else None
         task = self._task(n_features, public, response)
-        return Explanation(task.plan().calibrate(budget), budget, relation, n_samples, n_features, task.outlook())
+        plan = task.plan().calibrate(budget)
+        return Explanation(plan, budget, relation, n_samples, n_features, task, task.prospect())
 
     def transform(self, X: Any) -> FloatArray:
         """Coordinates of records along the directions. They are the records' own values: keep them with the data."""

@@ -1,7 +1,7 @@
 """PrivateCCA: canonical correlation analysis of two tables with a differential-privacy guarantee."""
 
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,26 +14,81 @@ from sfumato.estimators.inputs import paired_source, second_array
 from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, sizes_of
 from sfumato.estimators.printed_pairs import NEEDS, printed_canonical
 from sfumato.estimators.session import open_session
+from sfumato.forecast.populations import WIDEST, PointPopulation, random_distance, signed_normals, weighted_covariance
+from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.canonical import joint_pairs, plan_pairs
 from sfumato.iterate.covariance import whole
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
 from sfumato.iterate.shape import clipped
-from sfumato.planner.canonical import Pairs
-from sfumato.planner.outlook import Outlook
 from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Line, Plan
-from sfumato.solve.canonical import Canonical, orthonormal_rows, unit_rows
+from sfumato.records import Records
+from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows, unit_rows
 from sfumato.solve.dimension import Choice
 from sfumato.solve.pairs import canonical_pair, mean_and_covariance
+from sfumato.solve.subspace import subspace_distance
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "refined", "rayleigh-flow")
 SHARES = {"location": 0.08, "count": 0.01}
 """Beside those of `plan_pairs`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelatedPairs(PointPopulation):
+    """Two tables of independent normal columns, of which `n_directions` pairs have the squared correlation `signal`.
+
+    `n_features` counts the columns of both tables; the loss is the mean over the tables.
+    """
+
+    meaning: ClassVar[str] = "the squared correlation of a pair"
+
+    n_targets: int = 1
+
+    @property
+    def useless(self) -> float:
+        q, k = self.n_targets, self.n_directions
+        return (random_distance(self.n_features - q, k) + random_distance(q, k)) / 2.0
+
+    @property
+    def quick(self) -> bool:
+        q = self.n_targets
+        return self.n_features <= WIDEST and self.n_directions < max(q, self.n_features - q)
+
+    def sized(self, n_features: int) -> Self:
+        """The same share of the columns in either table."""
+        k = self.n_directions
+        q = min(max(round(self.n_targets * n_features / self.n_features), k), n_features - k)
+        return replace(self, n_features=max(n_features, 2 * k), n_targets=max(q, k))
+
+    def settle(self, fit: Any, n_records: int | None) -> Any:
+        box = Bounds(-self.box, self.box)
+        sizes = {"n_features": self.n_features - self.n_targets, "n_targets": self.n_targets, "n_records": n_records}
+        bounds = None if fit.bounds is None else (box, box)
+        return replace(fit, n_directions=self.n_directions, bounds=bounds, **sizes)
+
+    def points(self, rng: np.random.Generator) -> Records:
+        """Sum and difference of a pair are independent: a cut by length keeps them so."""
+        p, k, r = self.n_features - self.n_targets, self.n_directions, np.sqrt(self.signal)
+        x = signed_normals(self.n_features, rng).reshape(-1, self.n_features)
+        both, apart = np.sqrt((1 + r) / 2) * x[:, :k], np.sqrt((1 - r) / 2) * x[:, p : p + k]
+        x[:, :k], x[:, p : p + k] = both + apart, both - apart
+        return Records(x, np.zeros(len(x)))
+
+    def distance(self, outcome: Any) -> float:
+        return self._distance(outcome[2])
+
+    def plain_distance(self, points: Records, counts: FloatArray) -> float:
+        p, n = self.n_features - self.n_targets, float(counts.sum())
+        return self._distance(canonical(weighted_covariance(points, counts), p, 0.0, n, self.n_directions))
+
+    def _distance(self, found: Canonical) -> float:
+        weights, k = (found.x_weights, found.y_weights), self.n_directions
+        return float(np.mean([subspace_distance(w, np.eye(k, w.shape[1])) for w in weights]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +112,12 @@ class CanonicalTask:
         radius = plan_pairs()[:1]
         return Plan(lines + radius + plan_flow(sum(line.share for line in plan_pairs()[1:]), "1.48 r^2 / 1.04 r^2"))
 
-    def outlook(self) -> Outlook | None:
+    def prospect(self) -> Prospect | None:
         """The one honest method, on pairs of correlated columns."""
         if self.flows:
             return None
         size, k = self.n_features + self.n_targets, self.n_directions or 1
-        return Outlook((("refined", self.plan()),), size, k, Pairs(size, k, n_targets=self.n_targets))
+        return Prospect((("refined", self),), CorrelatedPairs(size, k, n_targets=self.n_targets))
 
     def run(self, curator: Door) -> tuple[Bounds, FloatArray, Canonical]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
@@ -177,7 +232,7 @@ class PrivateCCA(PrivateReducer):
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         task = self._pair(n_features, n_targets, n_samples if relation == "replace" else None)
         size, plan = n_features + n_targets, task.plan().calibrate(budget)
-        return Explanation(plan, budget, relation, n_samples, size, task.outlook())
+        return Explanation(plan, budget, relation, n_samples, size, task, task.prospect())
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the pairs of directions of the tables X (n, p) and y (n, q).

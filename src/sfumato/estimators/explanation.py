@@ -7,18 +7,10 @@ from typing import Any
 
 from sfumato import limits
 from sfumato.errors import InputError
-from sfumato.planner.compare import Along, Comparison, Setting, compare
-from sfumato.planner.forecast import (
-    Forecast,
-    epsilon_needed,
-    forecast,
-    label_forecast,
-    private_loss,
-    records_needed,
-)
-from sfumato.planner.law import WIDEST, Law
-from sfumato.planner.outlook import Outlook
-from sfumato.planner.population import Population
+from sfumato.forecast.comparison import Along, Comparison, Place, compare
+from sfumato.forecast.loss import Forecast, epsilon_needed, forecast, label_loss, records_needed
+from sfumato.forecast.populations import WIDEST, IndexResponse
+from sfumato.forecast.prospect import Prospect
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
@@ -26,19 +18,23 @@ from sfumato.typing import Relation
 
 SIGNALS = (0.9, 0.5, 0.2)
 TARGET = 0.1
-NO_THEORY = "No loss is foreseen: the planner has no theory for this method."
+NO_FORECAST = "No loss is foreseen: there is no forecast for this method."
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A calibrated plan in words, with the loss to expect; ``print`` it. Without an outlook there is no forecast."""
+    """A calibrated plan in words, with the loss to expect; ``print`` it.
+
+    `fit` are the public facts that the plan was made from. Without a prospect there is no forecast.
+    """
 
     plan: Plan
     budget: Budget
     relation: Relation
     n_samples: int
     n_features: int
-    outlook: Outlook | None = None
+    fit: Any
+    prospect: Prospect | None = None
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Purpose, share of the budget, epsilon it would cost alone, noise multiplier, sensitivity."""
@@ -57,14 +53,13 @@ class Explanation:
 
     @property
     def has_forecast(self) -> bool:
-        """Whether the planner has a theory for these releases."""
-        return self.outlook is not None and not self.outlook.wide and self.n_samples >= 10
+        """Whether there is a forecast for a fit of this size."""
+        return self.prospect is not None and not self.prospect.wide and self.n_samples >= 10
 
     @property
     def meaning(self) -> str:
         """What the signal of a forecast is."""
-        law = self._outlook.law
-        return "how much of y it explains" if law is None else law.meaning
+        return self._prospect.population.meaning
 
     def forecast(self, signal: float = 0.5, n_directions: int | None = None) -> Forecast:
         """The loss to expect on typical records whose directions explain the part `signal` (see `meaning`).
@@ -72,46 +67,40 @@ class Explanation:
         `signal` is an assumption about the study, not something read from it: an R squared of 0.9 is a strong
         relation, 0.5 a usual one, 0.2 a weak one.
         """
-        population = self._population(signal, n_directions)
-        return forecast(self.plan, self.n_samples, population, draws=3, **self._options)
+        return self._forecast(self.budget, self.n_samples, signal, n_directions, 3)
 
     def records_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int | None = None) -> float:
         """Number of records at which the expected loss is `target`; inf if no number below 10^12 will do."""
-        population = self._population(signal, n_directions)
 
         def loss(n: float) -> float:
-            return private_loss(self.plan, n, population, draws=2, **self._options)
+            return self._forecast(self.budget, n, signal, n_directions, 2).loss
 
         return records_needed(target, loss, float(max(self.n_samples, 100)))
 
     def epsilon_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int | None = None) -> float:
         """Epsilon at which the expected loss of these records is `target`, delta as it is; inf if none up to 100 is."""
-        population = self._population(signal, n_directions)
 
         def loss(epsilon: float) -> float:
-            plan = self.plan.calibrate(Budget.approximate(epsilon, self.budget.delta or 1e-6))
-            return private_loss(plan, self.n_samples, population, draws=2, **self._options)
+            budget = Budget.approximate(epsilon, self.budget.delta or 1e-6)
+            return self._forecast(budget, self.n_samples, signal, n_directions, 2).loss
 
         return epsilon_needed(target, loss)
 
     @property
-    def _outlook(self) -> Outlook:
-        if self.outlook is None:
+    def _prospect(self) -> Prospect:
+        if self.prospect is None:
             raise InputError("method: there is no forecast for this one; `explain` shows its plan and cost.")
-        return self.outlook
+        return self.prospect
 
-    def _population(self, signal: float, n_directions: int | None) -> Population | Law:
-        return self._outlook.population(signal, n_directions)
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {"relation": self.relation, "schedule": self._outlook.schedule}
+    def _forecast(self, budget: Budget, n: float, signal: float, n_directions: int | None, draws: int) -> Forecast:
+        population = self._prospect.explaining(signal, n_directions)
+        return forecast(self.fit, budget, n, population, relation=self.relation, draws=draws)
 
     @property
     def label_loss(self) -> float:
         """Loss to expect of `LabelPrivateSIR` at the same epsilon and signal 0.5, were x public."""
-        k = self._outlook.n_directions
-        return label_forecast(self.n_samples, self.n_features, self.budget.epsilon or 1.0, k=k)
+        k = self._prospect.population.n_directions
+        return label_loss(self.n_samples, self.n_features, self.budget.epsilon or 1.0, k=k)
 
     @property
     def limit(self) -> limits.Limit:
@@ -122,8 +111,8 @@ class Explanation:
         return limits.sir(self.n_samples, self.n_features, epsilon, delta)
 
     def alternatives(self, budget: Budget | None = None) -> dict[str, Plan]:
-        """The same fit by each method the planner knows, at the same budget or another one."""
-        return dict(self._outlook.plans(budget or self.budget))
+        """The same fit by each method that has a forecast, at the same budget or another one."""
+        return self._prospect.plans(budget or self.budget)
 
     def compare(self, at: Sequence[float] | None = None, signal: float = 0.5, *, along: Along = "n") -> Comparison:
         """Each method's expected loss along n, p or epsilon, with randomised labels, no privacy and the known bounds.
@@ -153,7 +142,7 @@ class Explanation:
         if along not in ("n", "p", "epsilon"):
             raise InputError(f"along must be 'n', 'p' or 'epsilon', got {along!r}.")
         chosen = self._around(along) if at is None else list(at)
-        return compare(along, chosen, [self._setting(along, value, signal) for value in chosen])
+        return compare(along, chosen, [self._place(along, value, signal) for value in chosen])
 
     def plot(self, along: Along = "n", ax: Any = None) -> Any:
         """Draw `compare` along n, p or epsilon (needs matplotlib); returns the axes."""
@@ -166,15 +155,15 @@ class Explanation:
         near = [middle * factor for factor in (0.2, 0.5, 1.0, 2.0, 5.0)]
         return near if along == "epsilon" else sorted({float(min(max(2, round(p)), WIDEST)) for p in near})
 
-    def _setting(self, along: Along, value: float, signal: float) -> Setting:
+    def _place(self, along: Along, value: float, signal: float) -> Place:
         budget = self.budget
         if along == "epsilon":
             budget = Budget.approximate(value, self.budget.delta or 1e-6)
         n = value if along == "n" else float(self.n_samples)
         p = int(value) if along == "p" else self.n_features
         epsilon = value if along == "epsilon" else self._epsilon
-        outlook = self._outlook if along != "p" else self._outlook.sized(p)
-        return Setting(outlook, self.alternatives(budget), n, epsilon, signal, self.relation)
+        prospect = self._prospect if along != "p" else self._prospect.sized(p)
+        return Place(prospect, budget, n, epsilon, signal, self.relation)
 
     @property
     def _epsilon(self) -> float:
@@ -186,7 +175,7 @@ class Explanation:
 
         It is what ``method="auto"`` uses where the number of records is public.
         """
-        return self._outlook.best(self.budget, self.n_samples, self.relation)
+        return self._prospect.best(self.budget, self.n_samples, self.relation)
 
     def expectations(self) -> list[tuple[str, str, str, str]]:
         """Assumed signal, expected loss, loss without privacy, random directions; as text."""
@@ -206,7 +195,7 @@ class Explanation:
             f"Method with the least expected loss at this size: {self.recommended}.",
             f"A loss of {TARGET:g} at a signal of 50 % needs {enough}, or with these records {spend}.",
         ]
-        return words + (self._of_sir() if self._outlook.law is None else [])
+        return words + (self._of_sir() if isinstance(self._prospect.population, IndexResponse) else [])
 
     def _of_sir(self) -> list[str]:
         share = self.limit.privacy / self.limit.value
@@ -228,8 +217,8 @@ class Explanation:
             headings = ("signal", "expected loss", "without privacy", "random directions")
             lines += ["", f"Expected distance to the true directions, by {self.meaning}:"]
             lines += [*_table(headings, self.expectations()), *self.advice()]
-        elif self.outlook is None:
-            lines.append(NO_THEORY)
+        elif self.prospect is None:
+            lines.append(NO_FORECAST)
         return "\n".join(lines)
 
 

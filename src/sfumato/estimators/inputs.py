@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sfumato.errors import InputError
 from sfumato.records import Response, is_finite
-from sfumato.sources import ArraySource, Source, declared_response
+from sfumato.sources import ArraySource, ResponseKind, Source, declared_response
 from sfumato.tables import features_to_array, response_to_array
 from sfumato.typing import FloatArray
 
@@ -19,23 +19,33 @@ class CellError(InputError, TypeError):
     """A cell is not a number; a TypeError too, as scikit-learn's conventions ask."""
 
 
-def fit_source(estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None) -> Source:
+@np.errstate(all="ignore")  # whatever the user asked numpy for, a value is judged by our own checks
+def fit_source(
+    estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None, response_kind: ResponseKind | None = None
+) -> Source:
     """Checked records for ``fit``; sets ``n_features_in_`` and ``feature_names_in_`` on the estimator."""
     if isinstance(X, Source):
-        _check_scanned(estimator, X, y, classes)
+        _check_scanned(estimator, X, y, classes, response_kind)
         _remember(estimator, X.n_features, X.feature_names)
         return X
-    x, names = _array(X)
+    x, names = _array(X, _least(estimator))
     if y is None and get_tags(estimator).target_tags.required:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    responses, kind = response_to_array(np.zeros(len(x)) if y is None else y, classes)
+    responses, kind = response_to_array(np.zeros(len(x)) if y is None else y, classes, response_kind)
     if len(responses) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names)
     return ArraySource(x, responses, kind, names)
 
 
-def _check_scanned(estimator: Any, source: Source, y: Any, classes: Sequence[Any] | None) -> None:
+def _least(estimator: Any) -> int:
+    """Fewest records a fit takes: where their number is private an empty table is a neighbour of one of one record."""
+    return 0 if getattr(estimator, "relation", "replace") == "add-remove" else 1
+
+
+def _check_scanned(
+    estimator: Any, source: Source, y: Any, classes: Sequence[Any] | None, response_kind: ResponseKind | None
+) -> None:
     """Refuse a source that does not say what this estimator needs, or whose records are outside the domain."""
     if y is not None:
         raise InputError("y must be left out when x is a scanned source, which names its own response.")
@@ -45,12 +55,15 @@ def _check_scanned(estimator: Any, source: Source, y: Any, classes: Sequence[Any
         raise InputError("x was scanned without a response, which is needed; name it: scan(..., response='y').")
     if classes is not None and source.response != declared_response(True, classes):
         raise InputError("classes must be given to scan as well when x is a scanned source; give it the same list.")
-    if source.count() == 0:
+    if response_kind is not None and source.response != declared_response(True, classes, response_kind):
+        raise InputError("response_kind must be given to scan when x is a scanned source; give it there.")
+    if source.count() < _least(estimator):
         raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
     source.check()
 
 
-def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None) -> Source:
+@np.errstate(all="ignore")
+def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None, response_kind: None = None) -> Source:
     """Checked records of two tables side by side, X first; the second may be a single column.
 
     Sets also ``y_feature_names_in_``, where the second table names its columns.
@@ -58,28 +71,28 @@ def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None) -> Sourc
     if isinstance(X, Source):
         if not X.n_second:
             raise InputError("x was scanned without a second table; name its columns: scan(..., second=['a', 'b']).")
-        _check_scanned(estimator, X, Y, None)
+        _check_scanned(estimator, X, Y, None, None)
         p, names = X.n_features - X.n_second, X.feature_names
         _remember(estimator, p, None if names is None else names[:p], None if names is None else names[p:])
         return X
-    x, names = _array(X)
+    x, names = _array(X, _least(estimator))
     if Y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    y, others = second_array(Y)
+    y, others = second_array(Y, _least(estimator))
     if len(y) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names, others)
     return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1])
 
 
-def second_array(Y: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
+def second_array(Y: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:
     """A second table of numbers and its column names; one column may be given as a plain list or series."""
     table, names = features_to_array(Y)
     if not hasattr(table, "toarray"):
         plain = _plain(table)
         table = plain.reshape(-1, 1) if plain.ndim == 1 else plain
     try:
-        return _array(table)[0], names
+        return _array(table, least)[0], names
     except InputError as error:
         raise type(error)(str(error).replace("x ", "y ", 1)) from None
 
@@ -95,8 +108,8 @@ def transform_array(estimator: Any, X: Any) -> FloatArray:
     return x
 
 
-def _array(X: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
-    """Finite float64 table (n, p) and its column names.
+def _array(X: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """Finite float64 table (n, p) of at least so many rows, and its column names.
 
     scikit-learn's own ``check_array`` prints the array in some of its messages, so the checks are made here.
     """
@@ -109,7 +122,7 @@ def _array(X: Any) -> tuple[FloatArray, tuple[str, ...] | None]:
     rows, columns = raw.shape
     if columns == 0:
         raise InputError(f"x has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required; give a column.")
-    if rows == 0:
+    if rows < least:
         raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
     x = np.ascontiguousarray(_numeric(raw), dtype=np.float64)
     if not is_finite(x):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +15,70 @@ from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
 from sfumato.estimators.printed_pairs import NEEDS, UNKNOWN, printed_discriminant
 from sfumato.estimators.session import Session, open_session
+from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
+from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.discriminant import Discriminant, discriminate, discriminate_by_flow, plan_discriminant
 from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.ranks import find_ranks, plan_ranks
+from sfumato.iterate.ranks import MOST_CLASSES, find_ranks, plan_ranks
 from sfumato.iterate.rayleigh import plan_flow
 from sfumato.iterate.shape import clipped, plan_shape, rough_shape
-from sfumato.planner.discriminant import Groups
-from sfumato.planner.outlook import Outlook
 from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
-from sfumato.records import Response
+from sfumato.records import Records, Response
 from sfumato.solve.discriminant import Rule, rule
 from sfumato.solve.spectral import Spectrum, directions_in_x
+from sfumato.solve.subspace import subspace_distance
+from sfumato.solve.symmetric import inverse_root
 from sfumato.sources import Source
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "one-shot", "rayleigh-flow")
 SHARES = {"location": 0.08, "ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
+TWO_CLASSES = Response(3)
+"""Declared, so that the last code is that of all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeparatedClasses(PointPopulation):
+    """Classes of equal size, equally spaced along one direction of which they explain the part `signal`.
+
+    `response` says how many they are; two, if their names were not declared.
+    """
+
+    meaning: ClassVar[str] = "how much of it the classes explain"
+
+    response: Response = TWO_CLASSES
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that exist; of declared ones the last code is that of all others."""
+        known = 2 if self.response.hashed else (self.response.categories or 3) - 1
+        return min(max(known, 2), MOST_CLASSES)
+
+    def points(self, rng: np.random.Generator) -> Records:
+        """Either side of every class, and its mirror image: means are exact, and a cut by length keeps them so."""
+        h = self.n_classes
+        w = np.concatenate([half := signed_normals(self.n_features, rng, h), half])
+        code, side = np.arange(len(w)) % h, np.repeat([1.0, -1.0], len(half))
+        place = np.arange(h) - (h - 1) / 2.0
+        index = np.sqrt(self.signal) * (place / place.std())[code]
+        index += np.sqrt(1.0 - self.signal) * side * np.abs(w[:, 0, 0])
+        mirrored = w[:, :, 0] < 0
+        w[:, :, 0] = index[:, None] * np.where(mirrored, -1.0, 1.0)
+        y = np.where(mirrored, h - 1 - code[:, None], code[:, None])
+        return Records(w.reshape(-1, self.n_features), y.ravel())
+
+    def distance(self, outcome: Any) -> float:
+        return subspace_distance(outcome.spectrum.directions, np.eye(1, self.n_features))
+
+    def plain_distance(self, points: Records, counts: FloatArray) -> float:
+        one_hot = np.eye(self.n_classes)[points.y.astype(int)] * counts[:, None] / counts.sum()
+        sums, share = one_hot.T @ points.x, one_hot.sum(axis=0)
+        means = sums - np.outer(share, sums.sum(axis=0))
+        root = inverse_root(weighted_covariance(points, counts), 1e-12)
+        u = np.linalg.svd(root @ (means.T / np.sqrt(np.maximum(share, 1e-12))), full_matrices=False)[0]
+        return subspace_distance((root @ u[:, :1]).T, np.eye(1, self.n_features))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +112,11 @@ class DiscriminantTask:
             return Plan(lines[:-1] + plan_flow(SHARES["shape"] + SHARES["solve"], "2.12 r / 1.41 r"))
         return Plan(lines + plan_discriminant(SHARES["solve"]))
 
-    def outlook(self) -> Outlook | None:
+    def prospect(self) -> Prospect | None:
         """The one honest method, on classes along one direction."""
         if self.flows or self.response.categories is None:
             return None
-        law = Groups(self.n_features, response=self.response)
-        return Outlook((("one-shot", self.plan()),), self.n_features, law=law)
+        return Prospect((("one-shot", self),), SeparatedClasses(self.n_features, response=self.response))
 
     def run(self, curator: Door) -> DiscriminantOutcome:
         """Walk the plan."""
@@ -90,12 +135,6 @@ class DiscriminantTask:
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
         centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
         return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), bounds, centre)
-
-
-def as_names(y: Any) -> Any:
-    """Labels of any type as text, so that they are classes and not numbers; None and bad shapes pass, to be refused."""
-    raw = np.asarray(y)
-    return raw.astype(str) if y is not None and raw.dtype.kind in "biu" else y
 
 
 def _names_its_classes(estimator: Any) -> bool:
@@ -190,10 +229,16 @@ class PrivateLDA(PrivateReducer):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart."""
+        """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart.
+
+        Whatever the type of y, its values are names of classes: no value of one record decides what the others are.
+        """
         if isinstance(X, Source) and X.has_response and X.response.categories is None:
-            raise InputError("classes must be listed for a scanned response of numbers, here and for scan.")
-        session = open_session(self, X, y if self.classes is not None else as_names(y))
+            raise InputError(
+                "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
+                "scan(..., response_kind='categorical')."
+            )
+        session = open_session(self, X, y, response_kind="categorical")
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
             return self._printed(task, session)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -16,18 +16,32 @@ from sfumato.estimators.inputs import fit_source, transform_array
 from sfumato.estimators.parameters import directions_of
 from sfumato.estimators.reporting import Reporting
 from sfumato.estimators.session import REHEARSAL
+from sfumato.forecast.loss import records_needed
+from sfumato.forecast.populations import IndexResponse, random_distance
 from sfumato.local.answers import LocalLedger
 from sfumato.local.records import RecordRandomiser, solve
-from sfumato.planner.device import local_loss
-from sfumato.planner.forecast import records_needed
-from sfumato.planner.law import useless
-from sfumato.planner.population import Population
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.parameters import noise_of
+from sfumato.release import Release
+from sfumato.solve.subspace import subspace_distance
 from sfumato.typing import FloatArray
 
 PROTECTS = "the whole record of each person, features and label"
 _SIGNAL = 0.5
+
+
+def _expected_loss(device: RecordRandomiser, n: float, population: IndexResponse, rng: np.random.Generator) -> float:
+    """Distance from n people: the mean of their answers plus noise of known spread over sqrt(n).
+
+    Bounds are taken to fit the population and slices to be equally likely, as whoever sets them will try.
+    """
+    points, h = population.points(rng), device.n_slices
+    edges = np.quantile(points.y, np.arange(1, h) / h).tolist()
+    assumed = replace(device, bounds=Bounds(-population.box, population.box), edges=edges)
+    exact = assumed.exact_answers(points.x, points.y).mean(axis=0)
+    total = Release(exact + device.stds * rng.standard_normal(len(exact)) / np.sqrt(n), device.stds / np.sqrt(n))
+    found, _ = solve(total, 1.0, device.n_features, h)
+    return subspace_distance(found[:, :1].T, np.eye(1, device.n_features))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +135,12 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def explain(self, n_samples: int, n_features: int) -> Prospect:
         """What to expect of so many people, before anyone is asked: refuses nothing, but says so if it is hopeless."""
         device = self.device(n_features)
-        population = Population.typical(n_features, 1, _SIGNAL)
+        population = IndexResponse(n_features, 1, _SIGNAL)
 
         def loss(n: float) -> float:
-            return float(np.mean([local_loss(device, n, population, np.random.default_rng(s)) for s in range(4)]))
+            return float(np.mean([_expected_loss(device, n, population, np.random.default_rng(s)) for s in range(4)]))
 
-        nothing = useless(n_features, 1)
+        nothing = random_distance(n_features, 1)
         needed = records_needed(0.1, loss, 1e6) if n_features > 1 else 1.0
         return Prospect(n_samples, loss(n_samples) if n_features > 1 else 0.0, nothing, needed)
 

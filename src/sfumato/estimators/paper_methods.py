@@ -84,7 +84,7 @@ class PaperTask:
         """Features that peeling picks: the truncated flow drops half of them again, the others keep all."""
         return min(self.picks * (2 if self.method in FLOWS else 1), self.n_features)
 
-    def outlook(self) -> None:
+    def prospect(self) -> None:
         """There is no theory for these; they are here to be compared."""
 
     def plan(self) -> Plan:

@@ -1,7 +1,7 @@
 """PrivatePCA: principal components with a differential-privacy guarantee."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -10,23 +10,62 @@ from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
 from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
 from sfumato.estimators.session import Session, open_printed, open_session
+from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
+from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.principal import Method, Principal, along, plan_principal, principal
 from sfumato.iterate.printed_flow import COVARIANCE, FLOW_REASON, printed_flow, zcdp_of
-from sfumato.planner.outlook import Outlook
-from sfumato.planner.principal import Spiked
 from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
-from sfumato.records import Response
+from sfumato.records import Records, Response
 from sfumato.solve.pairs import principal_pair
-from sfumato.solve.rotated import standard_errors
+from sfumato.solve.rotated import descending, standard_errors
+from sfumato.solve.subspace import subspace_distance
 from sfumato.statistics.moments import Moments
+from sfumato.typing import FloatArray
 
 METHODS = ("auto", "refined", "one-shot", "rayleigh-flow")
 HONEST: tuple[Method, ...] = ("refined", "one-shot")
 LOCATION_SHARE = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class SpikedCovariance(PointPopulation):
+    """Normal records whose components stand out of equal variances (Johnstone 2001).
+
+    The components have variance ``1 + signal p / (k (1 - signal))`` and all others 1: what stands out is the part
+    `signal` of the whole variance. Points are in standard deviations of a component.
+
+    Examples
+    --------
+    >>> SpikedCovariance(8, 2, 0.5).variances
+    array([5., 5., 1., 1., 1., 1., 1., 1.])
+    """
+
+    meaning: ClassVar[str] = "how much of the variance of x they explain"
+
+    @property
+    def variances(self) -> FloatArray:
+        """Eigenvalues of the covariance, largest first."""
+        p, k = self.n_features, self.n_directions
+        spike = self.signal * p / (k * (1.0 - self.signal))
+        return np.concatenate([np.full(k, 1.0 + spike), np.ones(p - k)])
+
+    def points(self, rng: np.random.Generator) -> Records:
+        x = signed_normals(self.n_features, rng).reshape(-1, self.n_features)
+        return Records(x * np.sqrt(self.variances / self.variances[0]), np.zeros(len(x)))
+
+    def distance(self, outcome: Any) -> float:
+        return self._distance(outcome[1].vectors)
+
+    def plain_distance(self, points: Records, counts: FloatArray) -> float:
+        return self._distance(descending(weighted_covariance(points, counts))[1])
+
+    def _distance(self, vectors: FloatArray) -> float:
+        k = self.n_directions
+        return subspace_distance(vectors[:, :k].T, np.eye(k, self.n_features))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +83,12 @@ class PrincipalTask:
         location = plan_location(LOCATION_SHARE) if self.bounds is None else ()
         return Plan(location + plan_principal(1.0 - LOCATION_SHARE, self.method))
 
-    def outlook(self) -> Outlook | None:
+    def prospect(self) -> Prospect | None:
         """Refined or one-shot, on records whose components stand out of equal variances."""
         if self.method == "rayleigh-flow":
             return None
-        plans = tuple((method, replace(self, method=method).plan()) for method in HONEST)
-        law = Spiked(self.n_features, self.n_directions)
-        return Outlook(plans, self.n_features, self.n_directions, law)
+        fits = tuple((method, replace(self, method=method)) for method in HONEST)
+        return Prospect(fits, SpikedCovariance(self.n_features, self.n_directions))
 
     def run(self, curator: Door) -> tuple[Bounds, Principal]:
         """Walk the plan."""
@@ -75,7 +113,7 @@ class PrivatePCA(PrivateReducer):
         "refined" buys a rough covariance first and then a second one in the coordinates in which noise blurs the
         leading subspace least; "one-shot" spends everything on one covariance; "rayleigh-flow" is
         the published iteration for the first component alone, for comparison. "auto" takes the one of the first two
-        with the least expected loss, by the planner and from public numbers alone: "refined", but where records or
+        with the least expected loss, forecast from public numbers alone: "refined", but where records or
         budget are so few that the rough covariance shows nothing. Where the number of records is private: "refined".
     calibration : {"tight", "paper"}
         Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
@@ -169,11 +207,11 @@ class PrivatePCA(PrivateReducer):
         if method == "rayleigh-flow" and k > 1:
             raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'refined' for more.")
         task = PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), method)
-        outlook = task.outlook() if name == "auto" else None
-        if outlook is None:
+        prospect = task.prospect() if name == "auto" else None
+        if prospect is None:
             return task
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
-        return replace(task, method=cast(Method, outlook.best(budget, n_records, relation)))
+        return replace(task, method=cast(Method, prospect.best(budget, n_records, relation)))
 
     def _printed(self, task: PrincipalTask, session: Session) -> tuple[Bounds, Principal]:
         """The flow with the paper's noise, records as they are."""

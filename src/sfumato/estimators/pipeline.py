@@ -6,13 +6,14 @@ from typing import Literal
 import numpy as np
 
 from sfumato.bounds import Bounds
+from sfumato.forecast.populations import IndexResponse
+from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.descent import Fit, Schedule, descend, plan_descent
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.oneshot import one_shot, plan_one_shot
 from sfumato.iterate.picture import Picture, plan_picture, take_picture
 from sfumato.iterate.ranks import Ranks, find_ranks, plan_ranks
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.planner.outlook import Outlook
 from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
@@ -60,10 +61,18 @@ class Task:
             lines += plan_picture(whole * self.picture / (1.0 - self.picture))
         return Plan(lines)
 
-    def outlook(self) -> Outlook:
-        """Both methods, on records whose response an index explains."""
-        plans = tuple((method, replace(self, method=method).plan()) for method in METHODS)
-        return Outlook(plans, self.n_features, self.n_directions or 1, schedule=self.schedule)
+    def prospect(self) -> Prospect:
+        """Both methods, on records whose response (or class) an index explains."""
+        fits = tuple((method, replace(self, method=method)) for method in METHODS)
+        k, known = self.n_directions or 1, self.response.categories
+        # Of declared classes the last code is that of all others; k + 1 undeclared ones can show k directions.
+        classes = None if known is None else k + 1 if self.response.hashed else max(known - 1, 2)
+        return Prospect(fits, IndexResponse(self.n_features, k, classes=classes))
+
+    def run(self, door: Door) -> "Outcome":
+        """Walk the plan."""
+        bounds = self.bounds if self.bounds is not None else find_bounds(door, self.n_features)
+        return solve(self, door, find_ranks(door, self.response, self.walked.bins), bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +86,6 @@ class Outcome:
     centre: FloatArray
     scale: FloatArray
     picture: Picture | None
-
-
-def run(task: Task, curator: Door) -> Outcome:
-    """Walk the plan."""
-    bounds = task.bounds if task.bounds is not None else find_bounds(curator, task.n_features)
-    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), bounds)
 
 
 def solve(task: Task, curator: Door, ranks: Ranks, bounds: Bounds) -> Outcome:

@@ -5,25 +5,86 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from scipy.special import ndtri
+
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.parameters import directions_of
 from sfumato.estimators.session import open_session
+from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals, weighted_covariance
+from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.second_order import Kernel, SecondOrder, plan_second_order, second_order
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.planner.outlook import Outlook
-from sfumato.planner.second_order import Even
 from sfumato.privacy.door import Door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
-from sfumato.records import Response
+from sfumato.records import Records, Response
+from sfumato.solve.second_order import SliceMoments, dr_kernel, save_kernel, spectrum
 from sfumato.solve.spectral import Spectrum, directions_in_x
+from sfumato.solve.subspace import subspace_distance
+from sfumato.solve.symmetric import inverse_root
+from sfumato.sources import ResponseKind
 from sfumato.typing import FloatArray
 
 SHARES = {"location": 0.08, "ranks": 0.06, "radius": 0.03, "shape": 0.13, "solve": 0.70}
+MOST_MOMENTS = 1000
+"""Slices times features for which a forecast is quick."""
+_POOL = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class EvenResponse(PointPopulation):
+    """Independent normal features and a numeric response that depends on one direction evenly, through its square.
+
+    What slice means cannot see; the square explains the part `signal` of the response.
+    """
+
+    meaning: ClassVar[str] = "how much of y its square explains"
+
+    kernel: Kernel = "save"
+    n_slices: int = 5
+
+    @property
+    def quick(self) -> bool:
+        return 1 < self.n_features <= WIDEST and self.n_features * self.n_slices <= MOST_MOMENTS
+
+    def points(self, rng: np.random.Generator) -> Records:
+        """As many rows in every slice, and in each of them the variance of every other coordinate is 1."""
+        w = signed_normals(self.n_features, rng, self.n_slices)
+        for rows in np.split(np.arange(len(w)), self.n_slices):
+            w[rows] /= np.sqrt((w[rows] ** 2).mean(axis=(0, 1)))
+        w[:, :, 0] = np.sign(w[:, :, 0]) * self._sizes(len(w))[:, None]
+        rank = (rng.permuted((np.arange(len(w)) + 0.5).reshape(self.n_slices, -1), axis=1) / len(w)).ravel()
+        return Records(w.reshape(-1, self.n_features), np.repeat(ndtri(rank), w.shape[1]))
+
+    def _sizes(self, rows: int) -> FloatArray:
+        """Of the index, equally likely ones in every slice of the response, the lowest slice first."""
+        rng = np.random.default_rng(0)
+        size = np.abs(rng.standard_normal(_POOL))
+        y = np.sqrt(self.signal / 2.0) * size**2 + np.sqrt(1.0 - self.signal) * rng.standard_normal(_POOL)
+        slices = [np.sort(inside) for inside in np.array_split(size[np.argsort(y)], self.n_slices)]
+        pieces = (piece for inside in slices for piece in np.array_split(inside, rows // self.n_slices))
+        return np.array([np.sqrt((piece**2).mean()) for piece in pieces])
+
+    def distance(self, outcome: Any) -> float:
+        return subspace_distance(outcome.spectrum.directions, np.eye(1, self.n_features))
+
+    def plain_distance(self, points: Records, counts: FloatArray) -> float:
+        """The kernel of exact slice moments: none of its noise to take out."""
+        order, share = np.argsort(points.y, kind="stable"), counts / counts.sum()
+        parts = np.array_split(order, self.n_slices)
+        shares, none = np.array([share[rows].sum() for rows in parts]), np.zeros(self.n_slices)
+        means = np.stack([share[rows] @ points.x[rows] for rows in parts]) / shares[:, None]
+        seconds = np.stack([(points.x[rows].T * share[rows]) @ points.x[rows] for rows in parts])
+        raw = SliceMoments(shares, means, seconds / shares[:, None, None], none, none)
+        root = inverse_root(weighted_covariance(points, counts), 1e-12)
+        slices = raw.rewhitened(root, shares @ means)
+        found = save_kernel(slices, root) if self.kernel == "save" else dr_kernel(slices, root)
+        return subspace_distance((root @ spectrum(found)[1][:, :1]).T, np.eye(1, self.n_features))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +106,12 @@ class SecondOrderTask:
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         return Plan(lines + plan_second_order(SHARES["solve"]))
 
-    def outlook(self) -> Outlook | None:
+    def prospect(self) -> Prospect | None:
         """The one method, on a numeric response that depends on a direction evenly; for classes there is no theory."""
         if self.response.categories is not None:
             return None
-        law = Even(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
-        return Outlook(((self.kernel.upper(), self.plan()),), self.n_features, law=law)
+        population = EvenResponse(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
+        return Prospect(((self.kernel.upper(), self),), population)
 
     def run(self, curator: Door) -> "SecondOrderOutcome":
         """Walk the plan."""
@@ -105,9 +166,12 @@ class _SecondOrder(PrivateReducer):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y."""
-        session = open_session(self, X, y)
+    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+        """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y.
+
+        `response_kind` declares what y is, as in `PrivateSIR.fit`.
+        """
+        session = open_session(self, X, y, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         outcome = task.run(session.open(task.plan()))
         self.directions_ = outcome.spectrum.directions

@@ -16,7 +16,7 @@ from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relatio
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.printed import Printed
 from sfumato.settings.central import Central
-from sfumato.sources import Source
+from sfumato.sources import ResponseKind, Source
 
 REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
 
@@ -42,12 +42,18 @@ class Session:
         return opened(curator, Behind(setting, calibrated, self.ledger.relation))
 
 
-def open_session(estimator: Any, X: Any, y: Any, reader: Callable[..., Source] = fit_source) -> Session:
+def open_session(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    reader: Callable[..., Source] = fit_source,
+    response_kind: ResponseKind | None = None,
+) -> Session:
     """Check what an estimator with the usual privacy parameters was given; the ledger before the records."""
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
     ledger = open_ledger(estimator.ledger, budget, relation, noise)
-    source = reader(estimator, X, y, getattr(estimator, "classes", None))
+    source = reader(estimator, X, y, getattr(estimator, "classes", None), response_kind)
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)

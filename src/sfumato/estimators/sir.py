@@ -12,12 +12,13 @@ from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.paper_fit import fit_paper
 from sfumato.estimators.paper_methods import LOW, PaperTask, paper_task
 from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, share_of
-from sfumato.estimators.pipeline import Outcome, Task, run
+from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import open_session
 from sfumato.iterate.picture import Picture
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.records import Response
+from sfumato.sources import ResponseKind
 
 METHODS = ("auto", "descent", "one-shot", *LOW)
 PICTURE_SHARE = 0.05
@@ -37,7 +38,7 @@ class PrivateSIR(PrivateReducer):
         and charged to the same budget.
     method : {"auto", "descent", "one-shot", "dp-ini", "dp-sir", "dp-sir-full", "rayleigh-flow"}
         "descent" asks several small questions, each with less noise than the last; "one-shot" asks once.
-        "auto" takes the one with the least expected loss, by the planner and from public numbers alone: "descent",
+        "auto" takes the one with the least expected loss, forecast from public numbers alone: "descent",
         but for a few hundred records or a tiny budget; over sites, at the noise they add. Where the number of records
         is private it chooses nothing: "descent". For comparison: "dp-ini" and "dp-sir" are Algorithms B.4 and 2 of
         Xia, Zhang and Cai, "dp-sir-full" the latter with all records in every step, "rayleigh-flow" the iteration of
@@ -125,7 +126,7 @@ class PrivateSIR(PrivateReducer):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the directions.
 
         Parameters
@@ -134,13 +135,15 @@ class PrivateSIR(PrivateReducer):
             Features; or the result of `sfumato.scan`, which names its own response.
         y : array or series
             Response: numbers of any scale, booleans, or categories.
+        response_kind : {"numeric", "categorical"}, optional
+            What y is, if it is not to be taken from the type of its column, which counts as public.
         """
-        session = open_session(self, X, y)
+        session = open_session(self, X, y, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if isinstance(task, PaperTask):
             self._keep(fit_paper(task, session, self)[0], session.ledger)
         else:
-            self._keep(run(task, session.open(task.plan())), session.ledger)
+            self._keep(task.run(session.open(task.plan())), session.ledger)
         return self
 
     def summary_plot(self, ax: Any = None) -> Any:

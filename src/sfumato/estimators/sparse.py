@@ -17,6 +17,7 @@ from sfumato.iterate.screening import Screen
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import Response
+from sfumato.sources import ResponseKind
 
 METHODS = ("auto", "screen", *HIGH)
 
@@ -111,9 +112,9 @@ class PrivateSparseSIR(PrivateSIR):
         )
         self.max_features = max_features
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
-        session = open_session(self, X, y)
+        session = open_session(self, X, y, response_kind=response_kind)
         task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
         self.screen_: Screen | None = None
         if isinstance(task, PaperTask):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -10,21 +10,92 @@ from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
 from sfumato.estimators.parameters import directions_of, one_of
+from sfumato.estimators.pca import SpikedCovariance
 from sfumato.estimators.session import open_session
+from sfumato.forecast.populations import Population, missed_distance
+from sfumato.forecast.prospect import Prospect
+from sfumato.forecast.stand_in import StandIn
 from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.principal import Method
-from sfumato.iterate.variances import Loadings, loadings, plan_loadings, plan_variances
-from sfumato.planner.outlook import Outlook
-from sfumato.planner.varying import Varying
+from sfumato.iterate.principal import Method, principal
+from sfumato.iterate.variances import REACH, Loadings, loadings, plan_loadings, plan_variances
 from sfumato.privacy.door import Door
+from sfumato.privacy.events import Selection
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.solve.rotated import standard_errors
+from sfumato.typing import IntArray, Relation
 
 METHODS = ("auto", "screen", "dp-spca", "truncated-rayleigh-flow")
 SHARES = {"location": 0.10, "scale": 0.03, "picks": 0.27, "solve": 0.70}
 USUAL = 8
+MOST_ACTIVE = 6
+WIDEST = 50_000
+"""Most features for which a forecast is quick."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparseComponent(Population):
+    """Independent features of variance 1 but for six (or as many as may be picked) that share a component.
+
+    It explains the part `signal` of the variance of each of them. The loss without privacy is that of the components
+    of those features alone. Thousands of features that are all alike need no points: their sums of squares have a known
+    law, and so have the picks among them.
+    """
+
+    meaning: ClassVar[str] = "how much of the variance of its features the component explains"
+
+    picks: int = MOST_ACTIVE
+
+    @property
+    def active(self) -> int:
+        """Features of the component."""
+        return min(MOST_ACTIVE, self.picks)
+
+    @property
+    def quick(self) -> bool:
+        return self.active < self.n_features <= WIDEST
+
+    def losses(
+        self, fit: Any, plan: Plan, n: float, relation: Relation, rng: np.random.Generator
+    ) -> tuple[float, float]:
+        found = int((self._picked(plan, n, rng) < self.active).sum())
+        plain = self._inner(self.active, self.active)
+        without = 0.0 if plain is None else plain.plain_distance(*self._door(plain, plan, n, relation, rng).points)
+        inner = self._inner(self.picks, found)
+        if inner is None:
+            return missed_distance(found, self.active, 0.0), without
+        grid, door = Bounds(-inner.box, inner.box).grid(self.picks), self._door(inner, plan, n, relation, rng)
+        seen = principal(door, grid, fit.n_records, 1, "refined")
+        return missed_distance(found, self.active, inner.distance((None, seen))), without
+
+    def _door(
+        self, inner: SpikedCovariance, plan: Plan, n: float, relation: Relation, rng: np.random.Generator
+    ) -> StandIn:
+        return StandIn.of(inner.points(rng), n, plan, relation, rng)
+
+    def _picked(self, plan: Plan, n: float, rng: np.random.Generator) -> IntArray:
+        """The largest sums of clipped squares under Gumbel noise; the active features come first."""
+        event = plan.line("picks").event
+        assert isinstance(event, Selection)
+        p, s, z = self.n_features, self.active, rng.standard_normal(4000)
+        variance = 1.0 / (1.0 - self.signal)
+        # Squared; of the typical size of an entry, which the histogram of lengths rounds up to a power of 2^(1/4).
+        clip = REACH**2 * (1.0 + s * (variance - 1.0) / p) * 2.0**0.25
+        scores = np.empty(p)
+        for place, spread in ((slice(0, s), variance), (slice(s, p), 1.0)):
+            squares = np.minimum(spread * z**2, clip)
+            error = squares.std() * np.sqrt(n) * rng.standard_normal(p)[place]
+            scores[place] = n * squares.mean() + error
+        scores += rng.gumbel(scale=2.0 * clip / event.epsilon, size=p)
+        return np.argsort(-scores)[: event.picks]
+
+    def _inner(self, features: int, found: int) -> SpikedCovariance | None:
+        """Records of some features of which `found` are active, turned so that the component is the first."""
+        if features < 2 or found == 0:
+            return None
+        spike = found * self.signal / (1.0 - self.signal)
+        return SpikedCovariance(features, 1, spike / (spike + features))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +130,11 @@ class SparsePrincipalTask:
         lines += plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
         return Plan(lines + plan_loadings(SHARES["solve"], self.inner, self.picks, self.method == "dp-spca"))
 
-    def outlook(self) -> Outlook | None:
+    def prospect(self) -> Prospect | None:
         """The one honest method, on records of which a few features share a component."""
         if self.method != "screen":
             return None
-        law = Varying(self.n_features, picks=self.picks)
-        return Outlook((("screen", self.plan()),), self.n_features, law=law)
+        return Prospect((("screen", self),), SparseComponent(self.n_features, picks=self.picks))
 
     def run(self, curator: Door) -> tuple[Bounds, Loadings]:
         """Walk the plan."""

@@ -1,26 +1,34 @@
 """Sparse fits: slices, screening, then the usual descent on the few columns that were kept. No record is seen here."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
+from sfumato.forecast.populations import IndexResponse, Population, missed_distance
+from sfumato.forecast.prospect import Prospect
+from sfumato.forecast.stand_in import StandIn
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
 from sfumato.iterate.picture import plan_picture
 from sfumato.iterate.quantiles import find_quantiles, plan_quantiles
-from sfumato.iterate.screening import Rule, Screen, plan_screening, screen
+from sfumato.iterate.ranks import Ranks
+from sfumato.iterate.screening import Rule, Screen, contrasts, plan_screening, screen
 from sfumato.iterate.shape import plan_shape
 from sfumato.iterate.spans import find_spans, plan_spans
-from sfumato.planner.outlook import Outlook
-from sfumato.planner.screened import Screened
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.door import Door
+from sfumato.privacy.events import Gaussian, Selection
+from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
+from sfumato.release import Release
 from sfumato.solve.spectral import Spectrum
-from sfumato.typing import FloatArray, IntArray
+from sfumato.statistics.columns import OnColumns
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, IntArray, Relation
 
 SHARES = {
     "slices": 0.06,
@@ -37,6 +45,9 @@ SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), steps=(1.5, 1.5, 1.3, 1.0), level=
 """For a few thousand records: later steps gain less, and a larger part of the residuals is kept whole."""
 SMALL_TABLE = 10_000
 USUAL_PICKS = 6
+ACTIVE = 3
+WIDEST = 50_000
+"""Most features for which a forecast is quick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +81,80 @@ class SparseTask:
             lines += plan_picture(whole * self.picture / (1.0 - self.picture))
         return Plan(lines)
 
-    def outlook(self) -> Outlook:
+    def prospect(self) -> Prospect:
         """The one honest method, on records of which three features matter."""
-        law = Screened(self.n_features, schedule=self.schedule)
-        return Outlook((("screen", self.plan()),), self.n_features, law=law, schedule=self.schedule)
+        return Prospect((("screen", self),), FewActiveFeatures(self.n_features))
+
+
+@dataclass(frozen=True, slots=True)
+class FewActiveFeatures(Population):
+    """Independent features, three of which make up an index that explains the part `signal` of the response.
+
+    The loss without privacy is that of SIR on those three alone: with more features than records there is no other.
+    Thousands of features that are all alike need no points: their scores have a known law, and the descent then runs
+    on a stand-in for the features that were kept.
+    """
+
+    meaning: ClassVar[str] = "how much of y three features explain"
+
+    @property
+    def quick(self) -> bool:
+        return ACTIVE < self.n_features <= WIDEST
+
+    def losses(
+        self, fit: SparseTask, plan: Plan, n: float, relation: Relation, rng: np.random.Generator
+    ) -> tuple[float, float]:
+        three = IndexResponse(ACTIVE, 1, self.signal)
+        door = StandIn.of(three.points(rng), n, plan, relation, rng)
+        ranks = find_quantiles(door, Response())
+        plain = three.plain_distance(*door.points)
+        scores = _ScoreDoor(self._scores(ranks, n, rng), plan, relation, rng)
+        kept = screen(scores, np.zeros(self.n_features), ranks, n, 1, fit.rule).kept
+        found = int((kept < ACTIVE).sum())
+        if found == 0 or len(kept) == 1:
+            return missed_distance(found, ACTIVE, 0.0), plain
+        # What the features that were missed would have explained is noise to the descent.
+        seen = IndexResponse(len(kept), 1, self.signal * found / ACTIVE)
+        door = StandIn.of(seen.points(rng), n, plan, relation, rng)
+        bounds = Bounds(-seen.box, seen.box)
+        inner = Task(len(kept), fit.n_records, Response(), 1, bounds, schedule=fit.schedule)
+        outcome = solve(inner, door, find_quantiles(door, Response()), bounds)
+        return missed_distance(found, ACTIVE, seen.distance(outcome)), plain
+
+    def _scores(self, ranks: Ranks, n: float, rng: np.random.Generator) -> FloatArray:
+        """Sums over n records of functions of y times signs of x: sampling error, and for the active features, which
+        come first and are all alike, a mean. The error is that of a feature that does not matter: a little more."""
+        points = IndexResponse(ACTIVE, 1, self.signal).points(rng)
+        table = contrasts(ranks)
+        f, index = table[ranks.bins.index(points)], points.x[:, 0]
+        # A feature that is one of three equal parts of the index, and independent of the rest of it.
+        part = np.sqrt(1.0 / ACTIVE) * index + np.sqrt(1.0 - 1.0 / ACTIVE) * points.x[:, 1]
+        spread = np.linalg.cholesky(n * (table.T @ table) / len(table) + 1e-9 * np.eye(table.shape[1]))
+        scores = spread @ rng.standard_normal((table.shape[1], self.n_features))
+        scores[:, :ACTIVE] += n * (f.T @ np.sign(part) / len(f))[:, None]
+        return np.asarray(scores)
+
+
+class _ScoreDoor:
+    """The door as `screen` sees it: exact scores are known, picks and released scores get the noise of the plan."""
+
+    def __init__(self, scores: FloatArray, plan: Plan, relation: Relation, rng: np.random.Generator) -> None:
+        self._scores, self._plan, self._relation, self._rng = scores, plan, relation, rng
+
+    def select(self, query: BoundedSum, name: str) -> IntArray:
+        """The largest scores under Gumbel noise."""
+        event = self._plan.line(name).event
+        assert isinstance(event, Selection)
+        scale = 2.0 * query.peak(self._relation) * float(query.grid.max()) / event.epsilon
+        noisy = np.abs(self._scores).max(axis=0) + self._rng.gumbel(scale=scale, size=self._scores.shape[1])
+        return np.argsort(-noisy)[: event.picks]
+
+    def answer(self, query: BoundedSum, name: str) -> Release:
+        """The scores of the picked features, with Gaussian noise."""
+        event = self._plan.line(name).event
+        assert isinstance(event, Gaussian) and isinstance(query, OnColumns)
+        std = np.broadcast_to(gaussian_std(query, self._relation, event) * query.grid, query.shape)
+        return Release(self._scores[:, query.columns] + std * self._rng.standard_normal(query.shape), std)
 
 
 def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_directions: int | None) -> int:

@@ -2,7 +2,7 @@
 
 from os import PathLike
 
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.plan import Plan
 
 

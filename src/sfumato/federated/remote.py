@@ -75,6 +75,7 @@ class RemoteSites:
     def propose(self, terms: Terms, ledger: SiteLedger) -> None:
         """Propose the plan; a site that refuses does not take part."""
         self._plan, self._ledger = terms.plan(), ledger
+        ledger.reserve(self._plan)  # what a site that accepts will spend, here for the record
         message = canonical({"ask": "accept", "terms": terms.to_json()})
         replies = self._exchange("plan", dict.fromkeys(self.facts, message))
         for site in list(self.facts):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source
 from sfumato.estimators.parameters import one_of
-from sfumato.estimators.pipeline import Outcome, Task, run
+from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
@@ -144,7 +144,7 @@ def fit_sites(
 def walk(task: Task | SparseSites, curator: FederatedCurator, fitted: PrivateSIR) -> Outcome:
     """Walk the plan; a sparse fit also keeps its support."""
     if not isinstance(task, SparseSites):
-        return run(task, curator)
+        return task.run(curator)
     if not isinstance(fitted, PrivateSparseSIR):
         raise TypeError("a sparse task belongs to a PrivateSparseSIR")
     outcome, fitted.screen_ = run_sparse_sites(task, curator)
@@ -188,9 +188,10 @@ class OneThread:
     def sum(self, query: BoundedSum) -> IntArray:
         """The exact sum of the query over the site's records."""
         total = np.zeros(query.shape, dtype=np.int64)
-        for part in self._source.parts():
-            for records in self._source.read(part):
-                total += query.of(records)
+        with np.errstate(all="ignore"):  # as in `Central`
+            for part in self._source.parts():
+                for records in self._source.read(part):
+                    total += query.of(records)
         return total
 
 

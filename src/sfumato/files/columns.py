@@ -1,21 +1,20 @@
 """Columns: which columns of a table are features, and how a batch of them becomes numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.cells import Key, key, keys_of, position
 from sfumato.errors import InputError
 from sfumato.files.names import suggest
 from sfumato.files.table import Kind, Table
 from sfumato.typing import FloatArray, IntArray
 
-_TRUTH = {"true": "true", "1": "true", "1.0": "true", "false": "false", "0": "false", "0.0": "false"}
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
@@ -50,6 +49,7 @@ class Columns:
             suggest(name, self.features, "categorical")
             if len(set(categories)) < max(2, len(categories)):
                 raise InputError(f"categorical: give column {name!r} two or more different categories, {name}=a|b|c.")
+            keys_of(categories, "categorical")
         if len(set(self.names)) < len(self.names):
             raise InputError("features: a column is named twice; name each once.")
 
@@ -57,6 +57,11 @@ class Columns:
     def names(self) -> tuple[str, ...]:
         """Names of the encoded features."""
         return tuple(name for column in self.features for name in self._encoded(column))
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """What columns must be read as in a file without types: declared categories as the text that is written."""
+        return dict.fromkeys(self.categorical, "text")
 
     def only(self, features: Sequence[str]) -> "Columns":
         """Some of the features, with their categories."""
@@ -75,23 +80,23 @@ class Columns:
                     f"features: column {name!r} is not numeric; declare its categories ({name}=a|b|c) or leave it out."
                 )
         for name, categories in self.categorical.items():
-            typed(categories, table.kind(name), "categorical", name)
+            check_declared(categories, table, "categorical", name)
 
-    def encode(self, batch: Any, table: Table) -> FloatArray:
+    def encode(self, batch: Any) -> FloatArray:
         """A batch as (rows, features); NaN where a cell is missing."""
         x = np.empty((batch.num_rows, len(self.names)))
         place = 0
         for name in self.features:
             width = len(self._encoded(name))
-            x[:, place : place + width] = self._numbers(batch.column(name), name, table.kind(name))
+            x[:, place : place + width] = self._numbers(batch.column(name), name)
             place += width
         return x
 
-    def _numbers(self, cells: Any, name: str, kind: Kind) -> FloatArray:
+    def _numbers(self, cells: Any, name: str) -> FloatArray:
         categories = self.categorical.get(name)
         if categories is None:
             return numbers(cells)[:, None]
-        code = codes(cells, typed(categories, kind, "categorical", name))
+        code = encode_cells(cells, position(keys_of(categories, "categorical")))
         x = (code[:, None] == np.arange(1, len(categories))).astype(np.float64)
         x[missing(cells)] = np.nan
         return np.asarray(x)
@@ -112,26 +117,30 @@ def numbers(cells: Any) -> FloatArray:
 
 
 def missing(cells: Any) -> NDArray[np.bool_]:
-    """Which cells are missing: null, or not a number."""
-    return np.asarray(pc.is_null(plain(cells), nan_is_null=True).to_numpy(zero_copy_only=False), dtype=bool)
+    """Which cells are missing: null, or a number that is not finite."""
+    known = plain(cells)
+    if pa.types.is_floating(known.type):
+        return ~np.isfinite(numbers(known))
+    return np.asarray(known.is_null().to_numpy(zero_copy_only=False), dtype=bool)
 
 
-def codes(cells: Any, names: Any) -> IntArray:
-    """Position of each cell among `names`; ``len(names)`` for others."""
-    found = pc.index_in(plain(cells).cast(names.type, safe=False), value_set=names)
-    return np.asarray(found.fill_null(len(names)).to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
-def typed(names: Sequence[str], kind: Kind, parameter: str, column: str) -> Any:
-    """Declared names as an Arrow array to compare cells with: "1" is 1.0 among numbers, and true among truth values."""
-    if kind == "truth":
-        words = [_TRUTH.get(str(name).lower()) for name in names]
-        if None in words:
-            raise InputError(f"{parameter}: column {column!r} holds true and false, and so must its declared values.")
-        return pa.array(words, pa.string())
-    if kind != "number":
-        return pa.array([str(name) for name in names], pa.string())
+def encode_cells(cells: Any, code: Callable[[Key], int]) -> IntArray:
+    """A code for each cell, from its key; 0 where a cell is missing. Every distinct cell is looked at once."""
+    found = plain(cells).dictionary_encode()
     try:
-        return pa.array([float(name) for name in names], pa.float64())
-    except ValueError:
-        raise InputError(f"{parameter}: column {column!r} holds numbers, and so must its declared values.") from None
+        distinct = found.dictionary.to_pylist()
+    except UnicodeDecodeError:  # its text would quote the bytes
+        raise InputError("data: a column holds text that is not UTF-8; write it as UTF-8.") from None
+    codes = np.asarray([code(key(cell)) for cell in distinct] or [0], dtype=np.int64)
+    return np.asarray(codes[found.indices.fill_null(0).to_numpy(zero_copy_only=False)])
+
+
+def check_declared(names: Sequence[Any], table: Table, parameter: str, column: str) -> None:
+    """Refuse names that no cell of a column with such a type can have."""
+    keys, kind = keys_of(names, parameter), table.kind(column) if table.has_types else "text"
+    if kind == "other":
+        raise InputError(f"{parameter}: column {column!r} is neither numbers nor text; convert it.")
+    if kind == "truth" and not {0.0, 1.0}.issuperset(keys):
+        raise InputError(f"{parameter}: column {column!r} holds true and false, and so must its declared values.")
+    if kind == "number" and any(isinstance(each, str) for each in keys):
+        raise InputError(f"{parameter}: column {column!r} holds numbers, and so must its declared values.")

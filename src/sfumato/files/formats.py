@@ -1,6 +1,6 @@
 """Formats: Parquet and Arrow files as tables, and which file is which."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import InputError
-from sfumato.files.table import Table, readable, sliced
+from sfumato.files.table import NO_KINDS, Kind, Table, readable, sliced
 from sfumato.files.text import CsvTable
 
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
@@ -26,7 +26,9 @@ class ParquetTable(Table):
     def parts(self) -> int:
         return int(self._open().metadata.num_row_groups)
 
-    def batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(
+        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
+    ) -> Iterator[Any]:
         with readable(self.path, "Parquet"):
             yield from self._open().iter_batches(
                 batch_size=rows, row_groups=[part], columns=list(columns), use_threads=False
@@ -56,7 +58,9 @@ class ArrowTable(Table):
     def parts(self) -> int:
         return int(self._open().num_record_batches)
 
-    def batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(
+        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
+    ) -> Iterator[Any]:
         places = [self.names.index(name) for name in columns]
         with readable(self.path, "Arrow"):
             batch = self._open(places).get_batch(part)

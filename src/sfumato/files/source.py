@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.cells import Key, keys_of, name, position
 from sfumato.errors import InputError
-from sfumato.files.columns import Columns, codes, missing, numbers, plain, typed
+from sfumato.files.columns import Columns, check_declared, encode_cells, missing, numbers
 from sfumato.files.formats import open_tables
 from sfumato.files.names import expand, suggest
-from sfumato.files.table import Table
+from sfumato.files.table import Kind, Table
 from sfumato.records import Records, Response
-from sfumato.sources import Source, chunk_rows, declared_response, encode_response
+from sfumato.sources import ResponseKind, Source, bucket, chunk_rows, declared_response
 from sfumato.typing import FloatArray, IntArray
 
 HOLD_BYTES = 2**28
@@ -41,6 +42,9 @@ class FileSource(Source):
         of all rows, so that even ``relation="replace"`` stays private, though its means are then too small.
     second : Columns, optional
         The features of a second table: the other side of a canonical pair.
+    response_kind : {"numeric", "categorical"}, optional
+        What the response is. None: what its column is, in all files alike; in a CSV file, which has no types, its
+        cells must then be numbers alone, or texts that are no numbers.
     """
 
     def __init__(
@@ -52,10 +56,12 @@ class FileSource(Source):
         *,
         drop_missing: bool = False,
         second: Columns | None = None,
+        response_kind: ResponseKind | None = None,
     ) -> None:
         self._tables, self.columns, self.second, self._drop = tuple(tables), columns, second, drop_missing
         self._all = columns if second is None else columns.beside(second)
-        self._response, self._classes = response, None if classes is None else tuple(map(str, classes))
+        self._response, self._classes = response, None if classes is None else tuple(classes)
+        self._response_kind = response_kind
         for table in self._tables:
             self._all.check(table)
         self.has_response, self.response = response is not None, self._declared()
@@ -68,11 +74,27 @@ class FileSource(Source):
         if response is None:
             return Response()
         for table in self._tables:
-            _check_response(table, response, self._classes)
+            suggest(response, table.names, "response")
+            self._check_response(table, response)
+        if self._response_kind is not None or self._classes is not None:
+            return declared_response(self._response_kind == "numeric", self._classes, self._response_kind)
         numeric = {table.kind(response) in ("number", "truth") for table in self._tables}
         if len(numeric) > 1:
             raise InputError(f"response: column {response!r} is numeric in some files only; mend the others.")
-        return declared_response(numeric.pop(), self._classes)
+        return declared_response(numeric.pop(), None)
+
+    def _check_response(self, table: Table, response: str) -> None:
+        """Refuse a column whose type is not what was declared; a file without types has none to refuse."""
+        declared = self._response_kind is not None or self._classes is not None
+        kind = "text" if declared and not table.has_types else table.kind(response)
+        if kind == "other":
+            raise InputError(f"response: column {response!r} is neither numbers nor text; convert it.")
+        if table.has_types and kind == "text" and self._response_kind == "numeric":
+            raise InputError(f"response_kind is 'numeric', but column {response!r} holds text; convert it first.")
+        if self._classes is not None:
+            if not self._classes:
+                raise InputError("classes: name at least one category.")
+            check_declared(self._classes, table, "classes", response)
 
     @property
     def table_names(self) -> list[str]:
@@ -110,8 +132,8 @@ class FileSource(Source):
     def _read(self, table: Table, part: int) -> Iterator[Records]:
         response = () if self._response is None else (self._response,)
         wanted = list(dict.fromkeys((*self._all.features, *response)))
-        for batch in table.batches(part, wanted, chunk_rows(self.n_features)):
-            x = self._all.encode(batch, table)
+        for batch in table.batches(part, wanted, chunk_rows(self.n_features), self._kinds):
+            x = self._all.encode(batch)
             y, complete = self._responses(batch, table)
             complete &= np.isfinite(x).all(axis=1)
             if complete.all():
@@ -126,15 +148,33 @@ class FileSource(Source):
         if self._response is None:
             return np.zeros(batch.num_rows), np.ones(batch.num_rows, dtype=bool)
         cells = batch.column(self._response)
-        y = self._encode(cells, table, self._response)
+        y = self._encode(cells, table)
         return y, np.asarray(~missing(cells) & np.isfinite(y))
 
-    def _encode(self, cells: Any, table: Table, name: str) -> FloatArray | IntArray:
-        if self._classes is not None:
-            return codes(cells, typed(self._classes, table.kind(name), "classes", name))
+    def _encode(self, cells: Any, table: Table) -> FloatArray | IntArray:
         if self.response.categories is None:
             return numbers(cells)
-        return encode_response(plain(cells).to_numpy(zero_copy_only=False), self.response, None)
+        if self._classes is not None:
+            return encode_cells(cells, position(keys_of(self._classes, "classes")))
+        if table.has_types or self._response_kind is not None:
+            return encode_cells(cells, lambda key: bucket(name(key)))
+        return encode_cells(cells, self._bucket_of_text)
+
+    def _bucket_of_text(self, key: Key) -> int:
+        """The bucket of a text; a number was taken for text on account of other cells, which must not be."""
+        if isinstance(key, float):
+            raise InputError(
+                f"response: column {self._response!r} has cells of mixed kind, some numbers and some text; declare its "
+                "classes or its kind (response_kind='categorical'), or mend it."
+            )
+        return bucket(key)
+
+    @cached_property
+    def _kinds(self) -> Mapping[str, Kind]:
+        """What columns of declared categories, or of a declared kind, are read as in a file without types."""
+        if self._response is None or (self._response_kind is None and self._classes is None):
+            return self._all.kinds
+        return {**self._all.kinds, self._response: "number" if self._response_kind == "numeric" else "text"}
 
     def _complaint(self, x: FloatArray) -> str:
         lacking = np.flatnonzero(~np.isfinite(x).all(axis=0))
@@ -151,6 +191,7 @@ def open_source(
     *,
     drop_missing: bool = False,
     second: Sequence[str] = (),
+    response_kind: ResponseKind | None = None,
 ) -> FileSource:
     """Records of files of any known format; see `FileSource`. A feature may be a pattern, such as ``lab_*``."""
     tables = open_tables(paths)
@@ -168,14 +209,6 @@ def open_source(
         raise InputError(f"second: {twice[0]!r} is among the features of the first set too; name it once.")
     both = Columns((*chosen, *other), {name: tuple(values) for name, values in (categorical or {}).items()})
     columns, others = both.only(chosen), both.only(other) if other else None
-    return FileSource(tables, columns, response, classes, drop_missing=drop_missing, second=others)
-
-
-def _check_response(table: Table, response: str, classes: Sequence[str] | None) -> None:
-    suggest(response, table.names, "response")
-    if table.kind(response) == "other":
-        raise InputError(f"response: column {response!r} is neither numbers nor text; convert it.")
-    if classes is not None:
-        if not classes:
-            raise InputError("classes: name at least one category.")
-        typed(classes, table.kind(response), "classes", response)
+    return FileSource(
+        tables, columns, response, classes, drop_missing=drop_missing, second=others, response_kind=response_kind
+    )

@@ -2,21 +2,26 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
 from sfumato.errors import InputError
 
 Kind = Literal["number", "truth", "text", "other"]
+NO_KINDS: Mapping[str, Kind] = MappingProxyType({})
 
 
 class Table(ABC):
     """One file of records in columns."""
+
+    has_types: ClassVar[bool] = True
+    """Whether the file says what its columns are; if not, it is guessed from cells and binds nobody."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -40,8 +45,19 @@ class Table(ABC):
         """Number of parts that can be read apart."""
 
     @abstractmethod
-    def batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
-        """Record batches of some columns, of at most `rows` rows."""
+    def batches(
+        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
+    ) -> Iterator[Any]:
+        """Record batches of some columns, of at most `rows` rows.
+
+        `kinds` says what some columns are read as in a file without types.
+        """
+
+    def whole(self, kinds: Mapping[str, Kind] = NO_KINDS) -> Any:
+        """All columns of all parts as one Arrow table."""
+        batches = [batch for part in range(self.parts()) for batch in self.batches(part, self.names, 2**20, kinds)]
+        table = pa.Table.from_batches(batches, None if batches else self.schema)
+        return table.replace_schema_metadata(self.schema.metadata)
 
     @abstractmethod
     def count(self) -> int:
@@ -76,7 +92,7 @@ def readable(path: Path, form: str, names: Sequence[str] = ()) -> Iterator[None]
         place = re.match(r"In CSV column #(\d+):", str(error))
         if place and int(place[1]) < len(names):
             name = names[int(place[1])]
-            reason = f"column {name!r} of {path} has cells unlike those at its beginning; mend or leave out the column."
+            reason = f"column {name!r} of {path} has cells of another kind than it; mend or leave out the column."
         elif "Expected" in str(error):
             reason = f"{path} has a row with more or fewer cells than column names; mend it."
         else:

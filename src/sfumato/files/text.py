@@ -1,26 +1,33 @@
 """Text files: CSV, TSV and their kin."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from sfumato.errors import InputError
-from sfumato.files.table import Table, readable, sliced
+from sfumato.files.table import NO_KINDS, Kind, Table, readable, sliced
 
 _DELIMITERS = ",;\t|"
 _GUESSED_RATIO = 8
 """Bytes of text taken for one byte of a compressed file."""
+_BLOCK = 2**22
+_TYPES = {"number": pa.float64(), "truth": pa.bool_(), "text": pa.string(), "other": pa.string()}
 
 
 class CsvTable(Table):
     """A text file with a line of column names; one part.
 
-    The kind of a column is public, like its name. It is read off the first megabyte and holds for the whole
-    file: a cell that does not fit is refused. Empty cells and unquoted NA, NaN or null are missing.
+    Columns of declared categories are read as text. The kind of any other column is guessed from the first megabyte
+    and holds for the whole file: a cell that does not fit is refused. Empty cells and unquoted NA, NaN or null are
+    missing. One line is one record: a quote that is not closed on its line would make cells of the records below it
+    part of its own, so cells that go on on the next line are refused.
     """
+
+    has_types = False
 
     @cached_property
     def schema(self) -> Any:
@@ -34,18 +41,26 @@ class CsvTable(Table):
     def parts(self) -> int:
         return 1
 
-    def batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
-        kinds = {"number": pa.float64(), "truth": pa.bool_(), "text": pa.string(), "other": pa.string()}
-        types = {name: kinds[self.kind(name)] for name in columns}
+    def batches(
+        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
+    ) -> Iterator[Any]:
+        types = {name: _TYPES[kinds[name] if name in kinds else self.kind(name)] for name in columns}
         options = pcsv.ConvertOptions(
             column_types=types,
             include_columns=list(columns),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
+        found = 0
         with readable(self.path, "CSV", self.names):
             for batch in self._open(options):
+                found += batch.num_rows
                 yield from sliced(batch, rows)
+        if found != self._lines - 1:  # a record takes at least one line, so as many records as lines take one each
+            raise InputError(
+                f"data: {self.path} has a cell that goes on on the next line, or a quote that is not closed; keep "
+                "every record on one line, or write Parquet."
+            )
 
     def count(self) -> int:
         return sum(int(batch.num_rows) for batch in self.batches(0, self.names[:1], 2**20))
@@ -63,6 +78,18 @@ class CsvTable(Table):
         if twice:
             raise InputError(f"data: {self.path} has more than one column {twice[0]!r}; rename all but one.")
         return names
+
+    @cached_property
+    def _lines(self) -> int:
+        """Number of lines that are not empty."""
+        count, at_start = 0, np.ones(1, dtype=bool)
+        with readable(self.path, "CSV"), pa.input_stream(str(self.path), compression="detect") as stream:
+            while block := stream.read(_BLOCK):
+                characters = np.frombuffer(block, dtype=np.uint8)
+                ends = (characters == ord("\n")) | (characters == ord("\r"))
+                count += int(np.count_nonzero(np.concatenate([at_start, ends[:-1]]) & ~ends))
+                at_start = ends[-1:]
+        return count
 
     @cached_property
     def _delimiter(self) -> str:

@@ -122,8 +122,13 @@ def entry_of(form: Randomiser, purpose: str) -> Entry:
 
 def one_value_each(y: Any) -> FloatArray:
     """Finite numbers, one per person; a single number is a single person."""
+    if getattr(y, "dtype", None) is not None and np.asarray(y).dtype.kind == "c":
+        raise InputError("y must be real; give real and imaginary parts apart.")
     try:
-        values = np.atleast_1d(np.asarray(y, dtype=np.float64))
+        with np.errstate(all="ignore"):  # a number wider than a float64, too
+            values = np.atleast_1d(np.asarray(y, dtype=np.float64))
+    except OverflowError:
+        raise InputError(MISSING) from None
     except (TypeError, ValueError):
         raise InputError("y must hold numbers; declare classes for a response of names.") from None
     if values.ndim != 1:

@@ -110,6 +110,7 @@ class NumberRandomiser(Randomiser):
     def form(self) -> dict[str, Any]:
         return {"kind": "numbers", **{name: getattr(self, name) for name in self.__slots__}}
 
+    @np.errstate(all="ignore")  # whatever the user asked numpy for, no value raises or warns
     def integers(self, y: Any) -> IntArray:
         """Clipped values on the grid. For the device's own eyes."""
         centred = np.clip(one_value_each(y), self.lower, self.upper) - (self.lower / 2 + self.upper / 2)

@@ -88,6 +88,7 @@ class RecordRandomiser:
         pairs = np.where(row == column, reach, reach / np.sqrt(2.0))
         return np.concatenate([np.full(self.n_slices * (self.n_features + 1), reach), pairs])
 
+    @np.errstate(all="ignore")  # whatever the user asked numpy for, no value raises or warns
     def randomize(self, x: Any, y: Any, noise: Noise | None = None) -> FloatArray:
         """The noisy answers (n, d) of n devices, each drawn on its own."""
         source = source_of(noise)
@@ -96,6 +97,10 @@ class RecordRandomiser:
         exact = self._contributions(x, y)
         asked = Asked(self, exact, self.event.mu, 1.0 / scale)  # lengths in standard deviations of the noise
         return sent(asked, np.asarray((exact + rounded_gaussian(source, scale, exact.shape)) / units))
+
+    def exact_answers(self, x: Any, y: Any) -> FloatArray:
+        """The answers without noise, which never leave a device: for forecasts about assumed people."""
+        return np.asarray(self._contributions(x, y) / self._units)
 
     def total(self, x: FloatArray, y: FloatArray, noise: Noise | None = None) -> Release:
         """The sum of many devices' answers, in the order they come; memory for a few thousand at a time."""

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
+from sfumato.cells import as_cells, is_number, keys_of, kinds_of
 from sfumato.errors import BudgetError, InputError
 from sfumato.local.answers import MISSING, Answers, Randomiser, one_value_each, source_of
 from sfumato.privacy.door import Asked, sent
 from sfumato.privacy.events import RandomisedResponse
 from sfumato.privacy.noise import Noise, randomised_response
-from sfumato.records import Response
+from sfumato.records import Response, is_finite
 from sfumato.sources import encode_response
 from sfumato.typing import FloatArray, IntArray
 
@@ -71,9 +72,10 @@ class SliceRandomiser(Randomiser):
             raise InputError("edges or classes must be given, one of them; for instance edges=[0.0].")
         object.__setattr__(self, "epsilon", epsilon_of(epsilon))
         object.__setattr__(self, "edges", None if edges is None else _edges(edges))
-        object.__setattr__(self, "classes", None if classes is None else tuple(np.asarray(classes).tolist()))
+        object.__setattr__(self, "classes", None if classes is None else tuple(as_cells(classes).tolist()))
         if not 2 <= self.n_slices <= MOST_SLICES:
             raise InputError(f"edges or classes must make 2 to {MOST_SLICES} slices, got {self.n_slices}.")
+        keys_of(self.classes or (), "classes")
 
     @property
     def n_slices(self) -> int:
@@ -118,11 +120,10 @@ class SliceRandomiser(Randomiser):
         """The true slice of each value. For the device's own eyes."""
         if self.edges is not None:
             return np.searchsorted(np.asarray(self.edges), one_value_each(y), side="right")
-        raw = np.atleast_1d(np.asarray(y))
+        raw = np.atleast_1d(as_cells(y))
         if raw.ndim != 1:
             raise InputError("y must be one class per person; give a single class or a 1-d array.")
-        missing = raw != raw if raw.dtype.kind in "fO" else np.zeros(len(raw), dtype=bool)
-        if missing.any() or any(value is None for value in raw.tolist()):
+        if "missing" in kinds_of(raw) or (is_number(raw) and not is_finite(raw)):
             raise InputError(MISSING)
         return np.asarray(encode_response(raw, Response(categories=self.n_slices), self.classes), dtype=np.int64)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato import SIR, Bounds, Budget, subspace_distance
 from sfumato.errors import PrivacyWarning
-from sfumato.estimators.pipeline import Task, run
+from sfumato.estimators.pipeline import Task
 from sfumato.federated.fsir_paper import fsir_paper
 from sfumato.federated.task import schedule_of
 from sfumato.papers.sites import MergedSites
@@ -50,7 +50,7 @@ def low_dimension(model: str, n: int, clients: int, epsilon: float, seed: int) -
     task = Task(P, n * clients, response, k, BOUNDS, schedule=schedule_of(clients, n * clients, budget))
     sites = MergedSites(ArraySource(x, codes, response), clients, budget)
     slices = 2 if model == "I" else SLICES
-    found = {"sfumato": run(task, sites.open(task.plan())).spectrum.directions}
+    found = {"sfumato": task.run(sites.open(task.plan())).spectrum.directions}
     if n * clients <= LARGE or seed < COMPARED:
         found |= printed_methods(x, slices_of(y, slices), clients, k, slices, epsilon, delta, TRUNCATION[n], seed)
         found["SIR, no privacy"] = SIR(n_directions=k, n_slices=slices).fit(x, y).directions_

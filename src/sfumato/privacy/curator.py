@@ -1,6 +1,7 @@
 """Curator: the one door. Records, noise and ledger meet nowhere else, but for printed noise that promises nothing."""
 
 import math
+import weakref
 
 from sfumato import progress
 from sfumato.privacy import mechanisms
@@ -45,6 +46,8 @@ class Curator:
         self._open = {line.name: line for line in plan.lines}
         self._unanswered = {line.name: set(range(line.parts)) for line in plan.lines if line.parts > 1}
         self._paid: set[str] = set()
+        # a door that is gone answers no further line: what it had set aside is free again
+        weakref.finalize(self, _give_back, ledger, self._open, self._paid).atexit = False
         progress.planned([line.purpose for line in plan.lines])
 
     @property
@@ -111,3 +114,7 @@ class Curator:
         if not isinstance(query, Part) or query.parts != line.parts or query.index not in unanswered:
             raise RuntimeError(f"the plan's line {line.name!r} has no unanswered part that this question is about.")
         unanswered.remove(query.index)
+
+
+def _give_back(ledger: Ledger, unanswered: dict[str, Line], paid: set[str]) -> None:
+    ledger.give_back(line.event for line in unanswered.values() if line.name not in paid)

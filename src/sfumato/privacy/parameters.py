@@ -8,8 +8,7 @@ import numpy as np
 
 from sfumato.errors import BudgetError, InputError
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.typing import Relation

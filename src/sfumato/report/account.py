@@ -10,8 +10,7 @@ from typing import Any
 from sfumato.local.answers import LocalLedger
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.ledger import Entry, Ledger
-from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.ledger import Entry, FileLedger, Ledger
 from sfumato.privacy.parameters import budget_of
 from sfumato.report.document import LedgerRow
 from sfumato.typing import Relation

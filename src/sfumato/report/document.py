@@ -145,7 +145,7 @@ class Document:
     rehearsal : bool
         True if the noise was seeded, so that the run gives no privacy.
     what_if : WhatIf or None
-        The planner's view of other budgets and sizes, where it has a theory.
+        The loss to expect at other budgets and sizes, where there is a forecast.
     unit : str
         What one column of the loadings is called.
     """

@@ -1,4 +1,4 @@
-"""What if: the loss to expect at other budgets and sizes, from the planner. Public numbers and releases only."""
+"""What if: the loss to expect at other budgets and sizes. Public numbers and releases only."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 from sfumato.errors import BudgetError
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.sir import PrivateSIR
-from sfumato.planner.forecast import Forecast, forecast, method_of
-from sfumato.planner.law import WIDEST
-from sfumato.planner.population import Population
+from sfumato.forecast.loss import Forecast, forecast
+from sfumato.forecast.populations import WIDEST, Population
 from sfumato.report.document import WhatIf
 
 BUDGETS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -20,7 +19,7 @@ LEAST, MOST = 0.05, 0.99
 
 
 def what_if(estimator: Any) -> WhatIf | None:
-    """The planner's view of a fitted estimator; None where it has no theory, or where n is private.
+    """The forecast for a fitted estimator; None where there is none, or where n is private.
 
     The signal that the forecast needs is the released eigenvalue of the first direction, so nothing is asked of the
     records: this is post-processing.
@@ -29,7 +28,7 @@ def what_if(estimator: Any) -> WhatIf | None:
     if type(estimator) is not PrivateSIR or n is None or n < 10 or not 2 <= p <= WIDEST:
         return None
     plan = estimator.explain(n, p)
-    if method_of(plan.plan) is None:
+    if plan.prospect is None:
         return None
     try:
         return _forecast(estimator, plan)
@@ -38,9 +37,10 @@ def what_if(estimator: Any) -> WhatIf | None:
 
 
 def _forecast(estimator: Any, plan: Explanation) -> WhatIf:
-    n, p = plan.n_samples, plan.n_features
+    n = plan.n_samples
     k, signal = len(estimator.directions_), _signal(estimator)
-    population = Population.typical(p, k, signal)
+    assert plan.prospect is not None
+    population = plan.prospect.explaining(signal, k)
     seen = [[_loss(plan, budget, size * n, population) for budget in BUDGETS] for size in SIZES]
     name = "rho" if plan.budget.rho is not None else "epsilon"
     base = plan.budget.rho if plan.budget.rho is not None else plan.budget.epsilon
@@ -70,4 +70,4 @@ def _loss(plan: Explanation, factor: float, n: float, population: Population) ->
         other = replace(budget, rho=budget.rho * factor)
     else:
         other = replace(budget, epsilon=(budget.epsilon or 1.0) * factor)
-    return forecast(plan.plan.calibrate(other), n, population, relation=plan.relation, draws=2)
+    return forecast(plan.fit, other, n, population, relation=plan.relation, draws=8)

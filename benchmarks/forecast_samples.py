@@ -1,0 +1,91 @@
+"""Records of the assumed populations, and the loss of private fits on them: one replication each."""
+
+import math
+
+import numpy as np
+
+from sfumato import (
+    Bounds,
+    PrivateCCA,
+    PrivateDR,
+    PrivateLDA,
+    PrivatePCA,
+    PrivateSAVE,
+    PrivateSIR,
+    PrivateSparsePCA,
+    PrivateSparseSIR,
+    subspace_distance,
+)
+from sfumato.estimators.pca import SpikedCovariance
+from sfumato.federated import simulate
+
+DELTA = 1e-6
+
+
+def components(n: int, p: int, k: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Distances of `refined` and `one-shot`, in a random basis."""
+    rng = np.random.default_rng([seed, n, p])
+    q = np.linalg.qr(rng.normal(size=(p, p)))[0]
+    x = (rng.normal(size=(n, p)) * np.sqrt(SpikedCovariance(p, k, signal).variances)) @ q.T
+    fits = (PrivatePCA(k, epsilon, DELTA, Bounds(-100, 100), method).fit(x) for method in ("refined", "one-shot"))
+    return tuple(subspace_distance(fit.directions_, q[:, :k].T) for fit in fits)
+
+
+def pairs(n: int, p: int, q: int, k: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Mean distance of both tables, mixed by random matrices."""
+    rng = np.random.default_rng([seed, n, p])
+    x, y = rng.normal(size=(n, p)), rng.normal(size=(n, q))
+    y[:, :k] = math.sqrt(signal) * x[:, :k] + math.sqrt(1 - signal) * y[:, :k]
+    turns = [np.linalg.qr(rng.normal(size=(size, size)))[0] for size in (p, q)]
+    fit = PrivateCCA(k, epsilon, DELTA, Bounds(-20, 20), Bounds(-20, 20)).fit(x @ turns[0].T, y @ turns[1].T)
+    found = zip((fit.directions_, fit.y_directions_), turns, strict=True)
+    return (sum(subspace_distance(d, turn[:, :k].T) for d, turn in found) / 2,)
+
+
+def classes(n: int, p: int, h: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Distance of the discriminant of h classes on a line."""
+    rng = np.random.default_rng([seed, n, p])
+    code, place = rng.integers(0, h, n), np.arange(h) - (h - 1) / 2
+    x = rng.normal(size=(n, p))
+    x[:, 0] = math.sqrt(signal) * (place / place.std())[code] + math.sqrt(1 - signal) * x[:, 0]
+    fit = PrivateLDA(epsilon, DELTA, 1, Bounds(-8, 8), list(range(h))).fit(x, code)
+    return (subspace_distance(fit.directions_, np.eye(1, p)),)
+
+
+def few_explain(n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Distance where three of p features explain y."""
+    rng, true = np.random.default_rng([seed, n, p]), np.repeat([1.0, 0.0], [3, p - 3])
+    x = rng.normal(size=(n, p))
+    y = math.sqrt(signal / 3) * x @ true + math.sqrt(1 - signal) * rng.normal(size=n)
+    fit = PrivateSparseSIR(epsilon, DELTA, 1, Bounds(-4, 4)).fit(x, y)
+    return (subspace_distance(fit.directions_, true),)
+
+
+def few_vary(n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Distance where six of p features share a component."""
+    rng, true = np.random.default_rng([seed, n, p]), np.repeat([1.0, 0.0], [6, p - 6])
+    x = rng.normal(size=(n, p)) + math.sqrt(signal / (1 - signal)) * np.outer(rng.normal(size=n), true)
+    fit = PrivateSparsePCA(1, epsilon, DELTA, Bounds(-20, 20)).fit(x)
+    return (subspace_distance(fit.directions_, true),)
+
+
+def even(name: str, n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Distance where y depends on the square of one direction."""
+    rng = np.random.default_rng([seed, n, p])
+    x = rng.normal(size=(n, p))
+    y = math.sqrt(signal / 2) * x[:, 0] ** 2 + math.sqrt(1 - signal) * rng.normal(size=n)
+    kind = PrivateSAVE if name == "SAVE" else PrivateDR
+    return (subspace_distance(kind(epsilon, DELTA, 1, Bounds(-8, 8)).fit(x, y).directions_, np.eye(1, p)),)
+
+
+def at_sites(clients: int, n: int, p: int, epsilon: float, trust: str, seed: int) -> tuple[float, ...]:
+    """Distances of `descent` and `one-shot` over sites of n records each, half of y explained."""
+    rng = np.random.default_rng([seed, n, p, clients])
+    x = rng.normal(size=(clients * n, p))
+    y = x[:, 0] + rng.normal(size=len(x))
+    parts = [(x[i::clients], y[i::clients]) for i in range(clients)]
+    fits = (
+        simulate(PrivateSIR(epsilon, DELTA, 1, Bounds(-3, 3), method), parts, trust=trust)
+        for method in ("descent", "one-shot")
+    )
+    return tuple(subspace_distance(fit.directions_, np.eye(1, p)) for fit in fits)

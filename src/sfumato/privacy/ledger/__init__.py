@@ -1,0 +1,10 @@
+"""The account of what a data set has paid: in memory (`Ledger`) or in a file that many runs share (`FileLedger`).
+
+``lines`` is what a file says, ``chain`` what its lines add up to, ``disk`` how they get there; ``remaining`` is what a
+budget still admits, ``admin`` what the owner of a file does with it.
+"""
+
+from sfumato.privacy.ledger.file import FileLedger
+from sfumato.privacy.ledger.memory import Entry, Ledger
+
+__all__ = ["Entry", "FileLedger", "Ledger"]
