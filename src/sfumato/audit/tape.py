@@ -264,7 +264,8 @@ def replay(
     >>> from sfumato import Bounds, PrivatePCA
     >>> x = np.random.default_rng(0).uniform(-1, 1, (30, 3))
     >>> other = np.vstack([x[:-1], [[1.7e308, -1.7e308, 0.0]]])
-    >>> found = replay(PrivatePCA(n_directions=1, bounds=Bounds(-1, 1), random_state=0).fit, x, other)
+    >>> pca = PrivatePCA(n_directions=1, bounds=Bounds(-1, 1), method="refined", random_state=0)
+    >>> found = replay(pca.fit, x, other)
     >>> found.passed, found.questions
     (True, 3)
     """
