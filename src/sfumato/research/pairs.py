@@ -317,7 +317,7 @@ class RayleighFlowLDA(PrivateLDA):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the direction of X that tells the classes y apart, as `PrivateLDA.fit` does."""
-        session = open_session(self, X, self._labels(X, y))
+        session = self._open(X, y)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if self.calibration == "tight":
             self._keep(task.run(session.open(task.plan())), session.ledger)
