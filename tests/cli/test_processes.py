@@ -69,7 +69,7 @@ def test_an_interrupted_fit_leaves_nothing_half_written_and_a_truthful_ledger(
     before = sorted(here.iterdir())
     process = start(*SLOW, "--cap-ledger", "study.jsonl", stderr=terminal.theirs)
     terminal.wait_for("ranks of the response")
-    assert [path for path in here.iterdir() if path.name.endswith(".partial")]
+    assert [path for path in (here / "result").iterdir() if path.name.endswith(".partial")]
     process.send_signal(number)
     assert finished(process) == code
     assert sorted(here.iterdir()) == before
