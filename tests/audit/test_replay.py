@@ -109,6 +109,11 @@ def test_a_table_that_is_refused_before_anything_is_asked_proves_nothing():
     assert found.refused and found.raised.startswith("InputError")
 
 
+def test_a_mistake_in_the_call_is_not_taken_for_a_pass():
+    with pytest.raises(TypeError, match="no_such_option"):
+        replay(lambda x: PrivatePCA(**KNOWN).fit(x, no_such_option=1), X, NEIGHBOUR)
+
+
 def test_under_the_other_relation_the_same_pair_moves_further_than_stated():
     fit = PrivatePCA(**KNOWN, relation="add-remove").fit
     assert replay(fit, X, X[:-1]).passed

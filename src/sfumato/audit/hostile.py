@@ -20,8 +20,8 @@ CELLS = (
     *(1.0, -1.0, float(np.nextafter(1.0, 2.0)), float(np.nextafter(-1.0, -2.0)), 0.5, -0.5),
 )
 """Largest and least floats, both zeros, and the box of the audits, (-1, 1): its corners, just outside, inside."""
-OUTSIDERS = ("none of these", "A", "a ", "é", "Infinity-", "x" * 300)
-"""Names that are not among the declared classes."""
+OUTSIDERS = ("none of these", "A", "a ", "é", "1", "1e5", "true", "2020-01-01", "inf", '"', "x" * 300)
+"""Names that are not among the declared classes; some look like a number, a truth value, a date or a quote."""
 
 Private = Literal["record", "label"]
 

@@ -274,6 +274,8 @@ def replay(
     playback = Playback(tape)
     after = _course(fit, d_prime, around(playback.watch), playback.devices)
     asked = len(tape.steps)
+    if asked == 0 and before.failure is not None and not before.refused:
+        raise before.failure  # it was never asked anything: a mistake in the call, which proves nothing
     if (before.refused and asked == 0) or (after.refused and playback.place == 0):
         return Replayed((), asked, 0.0, before.error or after.error, refused=True)
     findings = playback.judged()
@@ -289,8 +291,13 @@ class Course:
     attributes: dict[str, bytes] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str = ""
-    refused: bool = False
+    failure: Exception | None = None
     announced: list[str] = field(default_factory=list)
+
+    @property
+    def refused(self) -> bool:
+        """Whether it ended with one of our own sentences."""
+        return isinstance(self.failure, SfumatoError)
 
     def planned(self, purposes: Sequence[str]) -> None:
         self.announced += purposes
@@ -319,8 +326,7 @@ def _course(fit: Callable[[Data], Any], data: Data, doors: Watch, devices: Calla
         except DivergedError:
             pass
         except Exception as error:  # whatever it is: it must be the same on the neighbour
-            course.error = f"{type(error).__name__}: {error}"
-            course.refused = isinstance(error, SfumatoError)
+            course.error, course.failure = f"{type(error).__name__}: {error}", error
     course.warnings = [f"{each.category.__name__}: {each.message}" for each in heard]
     if fitted is not None:
         course.attributes = {name: fingerprint(value) for name, value in vars(fitted).items()}
