@@ -73,6 +73,8 @@ def subjects(relation: Relation) -> dict[str, Subject]:
         if not isinstance(case.estimator, PrivateCCA | PrivateLDA)  # below, with every method
     }
     more = {
+        "PrivateSIR auto": Subject(PrivateSIR(**known)),  # which of the methods must not tell how many records there are
+        "PrivatePCA auto": Subject(PrivatePCA(**known)),
         "PrivateSIR, classes": Subject(PrivateSIR(**found, method="descent", classes=NAMES), 3, NAMES),
         "PrivateSIR, names": Subject(PrivateSIR(**known, method="one-shot"), 3, NAMES, declared=NAMED),
         "PrivateSparseSIR, classes": Subject(PrivateSparseSIR(**found, method="screen", classes=NAMES), 6, NAMES),
