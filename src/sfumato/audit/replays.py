@@ -2,7 +2,7 @@
 
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -20,8 +20,8 @@ from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
 from sfumato.audit.estimators import BOX, CLASSES, cases
-from sfumato.audit.hostile import Private, Table, forges, hostile_pair
-from sfumato.audit.tape import Replayed, replay
+from sfumato.audit.hostile import Hostile, Private, Table, forges
+from sfumato.audit.tape import Recording, Replayed, record
 from sfumato.estimators import cca, lda
 from sfumato.estimators.cca import PrivateCCA
 from sfumato.estimators.label import LabelPrivateSIR
@@ -44,6 +44,9 @@ SECOND = 2
 """Columns of the second table of a canonical pair."""
 CUTS = (2, 4)
 """Where a table is cut into three sites; the record that differs is at the last."""
+
+NEIGHBOURS = 4
+"""Of each table: its own fit is the same for all of them."""
 
 Way = Callable[[Any, Table, Path, dict[str, Any]], Any]
 """How a table reaches an estimator: ``way(estimator, table, folder, declared)`` returns it fitted."""
@@ -73,7 +76,7 @@ def subjects(relation: Relation) -> dict[str, Subject]:
         if not isinstance(case.estimator, PrivateCCA | PrivateLDA)  # below, with every method
     }
     more = {
-        "PrivateSIR auto": Subject(PrivateSIR(**known)),  # which of the methods must not tell how many records there are
+        "PrivateSIR auto": Subject(PrivateSIR(**known)),  # its choice must not tell how many records there are
         "PrivatePCA auto": Subject(PrivatePCA(**known)),
         "PrivateSIR, classes": Subject(PrivateSIR(**found, method="descent", classes=NAMES), 3, NAMES),
         "PrivateSIR, names": Subject(PrivateSIR(**known, method="one-shot"), 3, NAMES, declared=NAMED),
@@ -239,7 +242,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One row to be: `pair(i)` replays its i-th pair of neighbours."""
+    """One row to be. Tables, releases and noise follow from its name and a number: every pair can be repeated."""
 
     name: str
     relation: Relation
@@ -248,41 +251,43 @@ class Run:
     fit: Way
     at_sites: bool = False
 
-    def pair(self, i: int, seed: int, folder: Path) -> Replayed:
-        """Neighbours, releases and noise follow from the row and from i alone, so that every pair can be repeated."""
-        rng = np.random.default_rng([seed, i, zlib.crc32(f"{self.name}/{self.relation}/{self.way}".encode())])
-        sizes = (6, 8, 15) if self.at_sites else (1, 2, 3, 8, 20, 40)
-        subject = self.subject
-        d, d_prime = hostile_pair(
-            rng,
-            subject.n_features,
-            subject.responses,
-            self.relation,
-            private=subject.private,
-            sizes=sizes,
-            last=self.at_sites,
-        )
-        told = forges(i)
-        noise = int(rng.integers(2**31))
-
-        strict: Any = "raise" if i % 4 == 3 else "warn"  # whatever the user asked numpy for
-
-        def fit(table: Table) -> Any:
-            with np.errstate(all=strict):
-                return self.fit(
-                    clone(subject.estimator).set_params(random_state=noise), table, folder, subject.declared
-                )
-
-        return replay(fit, d, d_prime, told[i % len(told)])
+    def pairs(self, count: int, seed: int, folder: Path, first: int = 0) -> Iterator[Replayed]:
+        """So many pairs, from number `first` on; a table is fitted once for `NEIGHBOURS` of them."""
+        for group in range(first // NEIGHBOURS, -(-(first + count) // NEIGHBOURS)):
+            table, recording = self._recording(group, seed, folder)
+            for i in range(group * NEIGHBOURS, (group + 1) * NEIGHBOURS):
+                if first <= i < first + count:
+                    yield recording.play(self._hostile.neighbour(self._rng(seed, 1, i), table))
 
     def row(self, pairs: int, seed: int) -> Row:
         """All pairs, summed up."""
         row = Row(self.name, self.relation, self.way, 0, 0, 0, 0.0, 0, {})
         # two threads on matrices of three rows wait for each other longer than they compute
         with tempfile.TemporaryDirectory() as folder, threadpool_limits(limits=1, user_api="blas"):
-            for i in range(pairs):
-                row = _added(row, i, self.pair(i, seed, Path(folder)))
+            for i, found in enumerate(self.pairs(pairs, seed, Path(folder))):
+                row = _added(row, i, found)
         return row
+
+    @property
+    def _hostile(self) -> Hostile:
+        subject, sizes = self.subject, (6, 8, 15) if self.at_sites else (1, 2, 3, 8, 20, 40)
+        return Hostile(subject.n_features, subject.responses, self.relation, subject.private, sizes, last=self.at_sites)
+
+    def _rng(self, *numbers: int) -> np.random.Generator:
+        return np.random.default_rng([*numbers, zlib.crc32(f"{self.name}/{self.relation}/{self.way}".encode())])
+
+    def _recording(self, group: int, seed: int, folder: Path) -> tuple[Table, Recording[Table]]:
+        rng = self._rng(seed, 0, group)
+        table, told, noise = self._hostile.table(rng), forges(group), int(rng.integers(2**31))
+        strict: Any = "raise" if group % 4 == 3 else "warn"  # whatever the user asked numpy for
+        subject = self.subject
+
+        def fit(table: Table) -> Any:
+            with np.errstate(all=strict):
+                estimator = clone(subject.estimator).set_params(random_state=noise)
+                return self.fit(estimator, table, folder, subject.declared)
+
+        return table, record(fit, table, told[group % len(told)])
 
 
 def _added(row: Row, i: int, found: Replayed) -> Row:
