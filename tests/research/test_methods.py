@@ -1,9 +1,12 @@
 """The methods of the papers: tight within one budget, printed noise flagged."""
 
+import re
+
 import numpy as np
 import pytest
 
 from sfumato import (
+    SIR,
     Bounds,
     InputError,
     PrivacyWarning,
@@ -231,3 +234,40 @@ def test_a_method_that_has_moved_is_refused_with_its_new_place(kind):
 def test_a_wrong_number_of_features_is_refused_by_name(given):
     with pytest.raises(InputError, match=r"^max_features must be"):
         DPSIni(bounds=BOX, max_features=given).explain(1000, 20)
+
+
+def zero_inflated(n=20_000, p=6):
+    """Six tenths of the responses are exactly zero; x lies off the centre of its box."""
+    rng = np.random.default_rng(0)
+    x = np.clip(0.6 + 0.5 * rng.normal(size=(n, p)), -1.5, 1.5)
+    truth = np.zeros((1, p))
+    truth[0, :2] = [np.sqrt(0.5), -np.sqrt(0.5)]
+    latent = 2.0 * (x @ truth[0]) + 0.3 * rng.normal(size=n)
+    return x, np.where(latent < np.quantile(latent, 0.6), 0.0, latent), truth
+
+
+@pytest.mark.parametrize("name", ["DP-Ini", "DP-SIR", "DP-SIR, full batches", "Rayleigh flow"])
+def test_a_response_of_which_most_is_one_value_is_sliced_rightly(name):
+    x, y, truth = zero_inflated()
+    kind, options = PAPER[name]
+    fit = kind(1e8, 1e-5, 1, BOX, **options).fit(x, y)
+    plain = subspace_distance(SIR(1, n_slices=20).fit(x, y).directions_, truth)
+    assert subspace_distance(fit.directions_, truth) < 1.3 * plain + 0.01  # 1.0 and more with shares of 1/H
+
+
+@pytest.mark.parametrize("calibration", ["tight", "paper"])
+def test_more_classes_than_slices_are_joined_in_their_order(calibration):
+    rng = np.random.default_rng(1)
+    x = np.clip(0.5 * rng.normal(size=(20_000, 5)), -1.5, 1.5)
+    y = rng.poisson(np.exp(1.0 + x[:, 0] - x[:, 1]))
+    given = {"classes": list(range(60)), "n_slices": 8, "calibration": calibration}
+    fit = DPIni(1e6, 1e-5, 1, BOX, **given).fit(x, y)
+    assert subspace_distance(fit.directions_, np.array([[1.0, -1.0, 0, 0, 0]]) / np.sqrt(2)) < 0.05
+    used = {int(found) for entry in fit.ledger_ for found in re.findall(r"(\d+) slices", entry.query)}
+    assert len(used) == 1 and 5 <= max(used) <= 8  # a frequent class may fill more than an eighth
+
+
+@pytest.mark.parametrize("options", [{"n_slices": 1}, {"n_slices": 2.5}, {"n_bins": 0}, {"n_bins": True}])
+def test_slices_and_bins_are_checked_by_name(options):
+    with pytest.raises(InputError, match=f"^{next(iter(options))} must be an integer"):
+        DPIni(bounds=BOX, **options).explain(1000, 5)

@@ -7,7 +7,7 @@ import numpy as np
 from sfumato.audit.cases import FEATURES
 from sfumato.audit.fits import Case
 from sfumato.bounds import Bounds
-from sfumato.model.fields import Reader, bounds, optional, places, word
+from sfumato.model.fields import Reader, bounds, optional, places, whole, word
 from sfumato.model.kinds import (
     CLASSES,
     COMPONENTS,
@@ -43,7 +43,7 @@ from sfumato.sums import BoundedSum
 from sfumato.typing import Relation
 
 CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
-SIR: dict[str, Reader] = CALIBRATED | CLASSES
+SIR: dict[str, Reader] = CALIBRATED | CLASSES | {"n_slices": whole(2), "n_bins": whole(1)}
 SPARSE_SIR: dict[str, Reader] = SIR | {"max_features": number_or("auto", "validate")}
 SPARSE_PCA: dict[str, Reader] = PARAMETERS | {"max_features": number_or()}
 FOUND: dict[str, Reader] = {name: reader for name, reader in INVERSE.items() if name != "picture"}

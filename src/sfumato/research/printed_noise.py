@@ -18,7 +18,7 @@ from sfumato.privacy.noise import Noise, rounded_gaussian, rounded_laplace
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.research.peeling import PENALTY, Iterate
-from sfumato.research.pencil import Pencil, Sliced, arctan_edges, cut, moments_of, paired
+from sfumato.research.pencil import Pencil, Sliced, arctan_edges, class_slices, cut, moments_of, paired
 from sfumato.research.sums import ProductRows, SliceSums
 from sfumato.settings.central import Central
 from sfumato.solve.symmetric import upper_to_full
@@ -107,11 +107,13 @@ def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool 
 
 def printed_slices(door: Printed, response: Response, bins: int, slices: int) -> Sliced:
     """Section 3.2 with Laplace noise of scale 2 / 0.1, as in the simulations."""
-    if response.categories is not None:
-        natural = Bins(np.empty(0), categories=response.categories)
-        return Sliced(natural, np.full(response.categories, 1.0 / response.categories), math.nan)
-    query = ResponseHistogram(Bins(arctan_edges(bins)))
+    classes = response.categories
+    if classes is not None and classes - 1 <= slices:
+        return Sliced(Bins(np.empty(0), categories=classes), np.full(classes, 1.0 / classes), math.nan)
+    query = ResponseHistogram(Bins(arctan_edges(bins) if classes is None else np.empty(0), categories=classes))
     counts = door.noised([query], lambda total: total.astype(float), 2.0 / HISTOGRAM_EPSILON, "slices", laplace=True)
+    if classes is not None:
+        return class_slices(counts.value, slices)
     return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices), float(counts.value.sum()))
 
 
@@ -130,7 +132,7 @@ def printed_pencil(door: Printed, grid: Grid, sliced: Sliced, n: int, halves: in
     full = upper_to_full(covariance.value, p)
     # An indefinite covariance has no pencil; the paper does not say what then. Eigenvalues are raised to a hundredth.
     floor = 0.01 * max(float(np.abs(np.linalg.eigvalsh(full)).max()), 1e-12)
-    return paired(upper_to_full(between.value, p), full, np.zeros((p, h)), floor)
+    return paired(upper_to_full(between.value, p), full, np.zeros(p), np.zeros((p, h)), floor)
 
 
 def exact_pair(moments: FloatArray, counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
@@ -191,7 +193,7 @@ def _gradient(
 
 def _next(state: Iterate, support: IntArray, directions: FloatArray) -> Iterate:
     length = np.maximum(np.linalg.norm(directions, axis=0), 1e-300)
-    return Iterate(support, directions * np.minimum(1.0, 12.0 / length), state.means, state.covariance)
+    return Iterate(support, directions * np.minimum(1.0, 12.0 / length), state.mean, state.means, state.covariance)
 
 
 def _diagonal(total: FloatArray) -> FloatArray:
