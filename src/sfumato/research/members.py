@@ -36,7 +36,7 @@ from sfumato.research.sir import (
     RayleighFlowSIR,
     TruncatedRayleighFlowSIR,
 )
-from sfumato.research.sums import CandidateSums, ProductRows, SliceSums
+from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.parts import Part
 from sfumato.sums import BoundedSum
@@ -88,6 +88,7 @@ def queries() -> dict[str, BoundedSum]:
         "sums by slice": SliceSums(grid, bins),
         "product rows": products,
         "product rows of a part": Part(products, 0, 2),
+        "products of indices": IndexProducts(grid, mixing, 0.5),
         "projections of candidates": CandidateSums(grid, bins, (np.eye(FEATURES)[:, :1], mixing), 1.0),
     }
 

@@ -19,7 +19,7 @@ from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.research.peeling import PENALTY, Iterate
 from sfumato.research.pencil import Pencil, Sliced, arctan_edges, class_slices, cut, moments_of, paired
-from sfumato.research.sums import ProductRows, SliceSums
+from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.settings.central import Central
 from sfumato.solve.symmetric import upper_to_full
 from sfumato.statistics.histograms import Bins, ResponseHistogram
@@ -34,7 +34,7 @@ REASON = (
     "gradient's sensitivity assumes large slices; use calibration='tight'."
 )
 R = 2.0
-"""Truncation of the indices; the paper leaves the constant open."""
+"""Where every index ``b^T x`` is cut; of order sqrt(log n) in the paper, which leaves the constant open."""
 HISTOGRAM_EPSILON = 0.1
 
 
@@ -174,21 +174,34 @@ def printed_descent(door: Printed, grid: Grid, sliced: Sliced, state: Iterate, n
 def _gradient(
     grid: Grid, sliced: Sliced, state: Iterate, eta: float, part: tuple[int, int]
 ) -> tuple[list[BoundedSum], Callable[..., FloatArray]]:
-    """Queries about one part of the records, and the function of their exact sums that is B after the step."""
+    """Queries about one part of the records, and the function of their exact sums that is B after the step.
+
+    As printed: every entry of ``v = B^T x`` is cut to R wherever it stands, in the kernel's term ``sum_h (mean of x in
+    slice h) (sum of v in slice h)^T`` and in both factors of the penalty's, ``sum x v^T`` and ``sum v v^T``.
+    """
     k = state.directions.shape[1]
     whole = np.zeros((grid.n_features, k))
     whole[state.support] = state.directions
-    radius = R * math.sqrt(k) * 4.0
-    index = ProductRows(grid, sliced.bins, np.zeros((sliced.bins.count, k)), state.support, state.directions, radius)
+    columns = tuple(whole[:, [j]] for j in range(k))
+    products = [
+        ProductRows(grid, sliced.bins, np.zeros((sliced.bins.count, 1)), state.support, state.directions[:, [j]], R)
+        for j in range(k)
+    ]
+    asked = [
+        SliceSums(grid, sliced.bins),
+        CandidateSums(grid, sliced.bins, columns, R),
+        IndexProducts(grid, whole, R),
+        *products,
+    ]
 
-    def moved(slices: FloatArray, products: FloatArray) -> FloatArray:
+    def moved(slices: FloatArray, indices: FloatArray, second: FloatArray, *rows: FloatArray) -> FloatArray:
         sums, sizes = slices[:, :-1], np.maximum(slices[:, -1:], 1.0)
         n = float(sizes.sum())
-        between = (sums / sizes).T @ (sums @ whole) / n
-        excess = whole.T @ products / n - np.eye(k)
-        return np.asarray(whole - 2.0 * eta * (-between + PENALTY * products / n @ excess))
+        between = (sums / sizes).T @ (R * indices[:, :-1]) / n
+        excess = upper_to_full(second / n, k) - np.eye(k)
+        return np.asarray(whole - 2.0 * eta * (-between + PENALTY * np.hstack(rows) / n @ excess))
 
-    return [Part(SliceSums(grid, sliced.bins), *part), Part(index, *part)], moved
+    return [Part(query, *part) for query in asked], moved
 
 
 def _next(state: Iterate, support: IntArray, directions: FloatArray) -> Iterate:
