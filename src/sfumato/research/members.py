@@ -26,7 +26,7 @@ from sfumato.model.strict import Node
 from sfumato.records import Records
 from sfumato.research.components import DPSPCA, RayleighFlowPCA, TruncatedRayleighFlowPCA
 from sfumato.research.pairs import RayleighFlowCCA, RayleighFlowLDA
-from sfumato.research.printed_noise import CALIBRATIONS
+from sfumato.research.printed_noise import CALIBRATIONS, FIRST
 from sfumato.research.sir import (
     BATCHES,
     DPSIR,
@@ -43,7 +43,9 @@ from sfumato.sums import BoundedSum
 from sfumato.typing import Relation
 
 CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
-SIR: dict[str, Reader] = CALIBRATED | CLASSES | {"n_slices": whole(2), "n_bins": whole(1)}
+SIR: dict[str, Reader] = (
+    PARAMETERS | {"calibration": word((*CALIBRATIONS, FIRST))} | CLASSES | {"n_slices": whole(2), "n_bins": whole(1)}
+)
 SPARSE_SIR: dict[str, Reader] = SIR | {"max_features": number_or("auto", "validate")}
 SPARSE_PCA: dict[str, Reader] = PARAMETERS | {"max_features": number_or()}
 FOUND: dict[str, Reader] = {name: reader for name, reader in INVERSE.items() if name != "picture"}

@@ -29,13 +29,21 @@ from sfumato.typing import FloatArray, IntArray
 
 CALIBRATIONS = ("tight", "paper")
 """Correct noise under one total budget, or the printed noise, flagged."""
+FIRST = "first"
+"""The printed noise of the first version of DP-SIR, flagged."""
 REASON = (
     "calibration='paper': slices, initial value and steps are each charged the stated epsilon and delta, and the "
     "gradient's sensitivity assumes large slices; use calibration='tight'."
 )
 R = 2.0
 """Where every index ``b^T x`` is cut; of order sqrt(log n) in the paper, which leaves the constant open."""
+FIRST_REASON = (
+    "calibration='first': slices are sample quantiles, initial value and steps are each charged the stated epsilon and "
+    "delta, and the noise of sparse steps lacks the number of steps; use calibration='tight'."
+)
 HISTOGRAM_EPSILON = 0.1
+EXACT, EXACT_BINS = 1e-3, 20_000
+"""Noise and bins of a histogram that stands for the records themselves, where the first version takes quantiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +113,14 @@ def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool 
     return Printed(setting, session.ledger, session.noise, estimator.epsilon, estimator.delta, reason)
 
 
-def printed_slices(door: Printed, response: Response, bins: int, slices: int) -> Sliced:
-    """Section 3.2 with Laplace noise of scale 2 / 0.1, as in the simulations."""
+def printed_slices(door: Printed, response: Response, bins: int, slices: int, first: bool = False) -> Sliced:
+    """Section 3.2 with Laplace noise of scale 2 / 0.1, as in the simulations; sample quantiles in the first version."""
+    bins, scale = (EXACT_BINS, EXACT) if first else (bins, 2.0 / HISTOGRAM_EPSILON)
     classes = response.categories
     if classes is not None and classes - 1 <= slices:
         return Sliced(Bins(np.empty(0), categories=classes), np.full(classes, 1.0 / classes), math.nan)
     query = ResponseHistogram(Bins(arctan_edges(bins) if classes is None else np.empty(0), categories=classes))
-    counts = door.noised([query], lambda total: total.astype(float), 2.0 / HISTOGRAM_EPSILON, "slices", laplace=True)
+    counts = door.noised([query], lambda total: total.astype(float), scale, "slices", laplace=True)
     if classes is not None:
         return class_slices(counts.value, slices)
     return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices), float(counts.value.sum()))
@@ -151,22 +160,54 @@ def printed_peel(door: Printed, grid: Grid, sliced: Sliced, n: int, picks: int) 
     return door.peeled([query], lambda total: _diagonal(total) / n, picks, scale)
 
 
-def printed_descent(door: Printed, grid: Grid, sliced: Sliced, state: Iterate, n: int, picks: int | None) -> Iterate:
-    """Algorithm 2 (`picks` None) or 3 with the noise of Lemma 3 or 4; every step sees its own part of the records."""
-    k, steps, p = state.directions.shape[1], int(math.log(n)), grid.n_features
+@dataclass(frozen=True, slots=True)
+class StepNoise:
+    """Of a gradient step: number of steps, scale of the noise on the rows, and on what peeling compares."""
+
+    steps: int
+    rows: float
+    peeling: float
+    laplace: bool
+
+
+def step_noise(
+    n: int, p: int, k: int, eta: float, epsilon: float, delta: float, picks: int | None, first: bool
+) -> StepNoise:
+    """Lemma 3 (`picks` None) or 4, over ``floor(log n)`` parts; Lemma 4 or 5 of the first version, ``ceil(log n)``.
+
+    The first version's Lemma 4 lacks sqrt(k). Its Lemma 5 lacks the number of steps, which its peeling is not told of
+    either: every step has noise for the whole epsilon and delta.
+    """
+    steps = math.ceil(math.log(n)) if first else int(math.log(n))
+    sigma = 2.0 * eta * (7.0 * R + PENALTY * (2.0 * R + 4.0 * k * R**3)) / n
+    if picks is None:
+        columns = 1 if first else k
+        scale = sigma * steps * math.sqrt(p * columns) * math.sqrt(2.0 * math.log(1.25 * steps / delta))
+        return StepNoise(steps, scale * steps / epsilon, math.nan, False)
+    if first:
+        scale = sigma * 2.0 * math.sqrt(3.0 * k * picks * math.log(1.0 / delta)) / epsilon
+        return StepNoise(steps, scale, scale, True)
+    each, tail = sigma * steps * 2.0 * steps / epsilon, delta / steps
+    peeling = each * math.sqrt(3.0 * k * picks * math.log(2.0 / tail))
+    return StepNoise(steps, each * math.sqrt(2.0 * k * picks * math.log(2.5 / tail)), peeling, False)
+
+
+def printed_descent(
+    door: Printed, grid: Grid, sliced: Sliced, state: Iterate, n: int, picks: int | None, first: bool = False
+) -> Iterate:
+    """Algorithm 2 (`picks` None) or 3 with the noise of its lemma; every step sees its own part of the records."""
     eta = 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
-    sigma = 2.0 * eta * (7.0 * R + PENALTY * (2.0 * R + 4.0 * k * R**3)) * steps / n
-    epsilon, delta = door.epsilon / steps, door.delta / steps
-    for t in range(steps):
-        queries, moved = _gradient(grid, sliced, state, eta, (t, steps))
+    k = state.directions.shape[1]
+    noise = step_noise(n, grid.n_features, k, eta, door.epsilon, door.delta, picks, first)
+    for t in range(noise.steps):
+        queries, moved = _gradient(grid, sliced, state, eta, (t, noise.steps))
         if picks is None:
-            scale = sigma * math.sqrt(p * k) * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
-            state = _next(state, state.support, door.noised(queries, moved, scale, "gradient step").value)
+            state = _next(state, state.support, door.noised(queries, moved, noise.rows, "gradient step").value)
             continue
-        noise = sigma * 2.0 * math.sqrt(3.0 * k * picks * math.log(2.0 / delta)) / epsilon
-        support = np.sort(door.peeled(queries, lambda *t, m=moved: np.linalg.norm(m(*t), axis=1), picks, noise))
-        scale = sigma * 2.0 * math.sqrt(2.0 * k * picks * math.log(2.5 / delta)) / epsilon
-        rows = door.noised(queries, lambda *t, m=moved, s=support: m(*t)[s], scale, "gradient step")
+        support = np.sort(door.peeled(queries, lambda *t, m=moved: np.linalg.norm(m(*t), axis=1), picks, noise.peeling))
+        rows = door.noised(
+            queries, lambda *t, m=moved, s=support: m(*t)[s], noise.rows, "gradient step", laplace=noise.laplace
+        )
         state = _next(state, support, rows.value)
     return state
 

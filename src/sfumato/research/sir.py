@@ -52,6 +52,8 @@ from sfumato.research.pencil import (
 )
 from sfumato.research.printed_noise import (
     CALIBRATIONS,
+    FIRST,
+    FIRST_REASON,
     REASON,
     Printed,
     exact_pair,
@@ -203,15 +205,16 @@ def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcom
         return tight(task, session.curator(task.plan()))
     if task.validate:
         raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
-    flows = task.method in FLOWS
-    door = open_printed(session, estimator, FLOW_REASON if flows else REASON, takes_rho=flows)
-    return printed(task, door, session.n_records or 0, estimator.rho)
+    flows, first = task.method in FLOWS, estimator.calibration == FIRST
+    reason = FIRST_REASON if first else FLOW_REASON if flows else REASON
+    door = open_printed(session, estimator, reason, takes_rho=flows)
+    return printed(task, door, session.n_records or 0, estimator.rho, first)
 
 
-def printed(task: PaperTask, door: Printed, n: int, rho: float | None) -> tuple[Outcome, IntArray]:
-    """The algorithm with the noise of its lemmas."""
+def printed(task: PaperTask, door: Printed, n: int, rho: float | None, first: bool = False) -> tuple[Outcome, IntArray]:
+    """The algorithm with the noise of its lemmas; how the first version starts is not printed: as the newest does."""
     grid = task.grid
-    sliced = printed_slices(door, task.response, *task.slicing)
+    sliced = printed_slices(door, task.response, *task.slicing, first)
     support = printed_peel(door, grid, sliced, n, task.peeled) if task.is_sparse else np.arange(task.n_features)
     inner = replace(door, setting=_Columns(door, support), _kept=[]) if task.is_sparse else door
     found = printed_pencil(inner, some_columns(grid, support), sliced, n, halves=2 if task.is_sparse else 1)
@@ -232,7 +235,7 @@ def printed(task: PaperTask, door: Printed, n: int, rho: float | None) -> tuple[
     k = task.n_directions or bic_dimension(found.values, float(n), len(sliced.shares))
     state = start(found, support, min(k, len(support)))
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
-        state = printed_descent(door, grid, sliced, state, n, task.peeled if task.is_sparse else None)
+        state = printed_descent(door, grid, sliced, state, n, task.peeled if task.is_sparse else None, first)
     return outcome_of(task, state, found, sliced)
 
 
@@ -306,7 +309,7 @@ class PaperSIR(PrivateReducer):
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
         """What is public about this fit, every parameter checked; the papers know no other way than given bounds."""
-        one_of("calibration", self.calibration, CALIBRATIONS)
+        one_of("calibration", self.calibration, (*CALIBRATIONS, FIRST))
         directions, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
         if bounds is None:
             raise InputError(f"bounds must be given for {type(self).__name__}; for instance Bounds(-1.5, 1.5).")
@@ -332,9 +335,9 @@ class DPIni(PaperSIR):
         "auto" takes the DP-BIC of the paper's section 3.4.
     bounds : Bounds
         Range of each feature, known without looking at the data; must be given.
-    calibration : {"tight", "paper"}
-        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
-        `PrivacyWarning` is raised).
+    calibration : {"tight", "paper", "first"}
+        Correct noise under one total budget, or the printed noise, of the paper's newest or of its first version,
+        which gives no guarantee (the ledger says so and a `PrivacyWarning` is raised).
     n_slices, n_bins : int
         Slices of the response, and bins of the histogram that they are cut from: 20 and 100 as in the simulations of
         the paper's newest version (4 slices in the first). As many classes as slices, or fewer, are slices.
