@@ -11,7 +11,7 @@ import pytest
 from sfumato.audit.tracing import SignedSum
 from sfumato.bounds import Bounds
 from sfumato.records import Records
-from sfumato.research.sums import CandidateSums, ProductRows, SliceSums
+from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.statistics.columns import OfColumn, OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import (
@@ -176,6 +176,7 @@ CASES = [
     Case("median of a column", lambda p: OfColumn(QuantileScores(numbers(), 1, 2), np.array([p - 1]))),
     Case("median distance", lambda p: OfColumn(QuantileScores(Bins(EDGES[4:]), 1, 2), np.array([0]), 0.5)),
     Case("candidates", lambda p: candidates(p, numbers())),
+    Case("products of indices", lambda p: IndexProducts(grid(p), np.random.default_rng(p).normal(size=(p, 2)), 0.2)),
     Case("quantile", lambda p: QuantileScores(numbers(), 3, 8)),
     Case("picture", lambda p: picture(p, numbers())),
     Case("picture of classes", lambda p: picture(p, codes()), has_codes=True),
