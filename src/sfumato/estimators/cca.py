@@ -17,7 +17,7 @@ from sfumato.forecast.populations import WIDEST, PointPopulation, random_distanc
 from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.canonical import joint_pairs, plan_pairs
 from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Line, Plan
@@ -107,18 +107,18 @@ class CanonicalTask:
         size, k = self.n_features + self.n_targets, self.n_directions or 1
         return Prospect((("refined", self),), CorrelatedPairs(size, k, n_targets=self.n_targets))
 
-    def run(self, curator: Door) -> tuple[Bounds, FloatArray, Canonical]:
+    def run(self) -> Asking[tuple[Bounds, FloatArray, Canonical]]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
-        bounds, n = self.prepare(curator)
+        bounds, n = yield from self.prepare()
         grid = bounds.grid(self.n_features + self.n_targets)
-        return bounds, *joint_pairs(curator, grid, self.n_features, n, self.n_directions)
+        return bounds, *(yield from joint_pairs(grid, self.n_features, n, self.n_directions))
 
-    def prepare(self, curator: Door) -> tuple[Bounds, float]:
+    def prepare(self) -> Asking[tuple[Bounds, float]]:
         """Bounds of all columns and number of records, given or bought."""
         size = self.n_features + self.n_targets
         bounds = join_bounds(*self.bounds, self.n_features, self.n_targets) if self.bounds else None
-        bounds = bounds or find_bounds(curator, size)
-        return bounds, float(self.n_records) if self.n_records is not None else _count(curator, size)
+        bounds = bounds or (yield from find_bounds(size))
+        return bounds, float(self.n_records) if self.n_records is not None else (yield from _count(size))
 
 
 class PrivateCCA(PrivateReducer):
@@ -214,7 +214,7 @@ class PrivateCCA(PrivateReducer):
         session = open_session(self, X, y, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
-        self._keep(*task.run(session.open(task.plan())), session.ledger)
+        self._keep(*drive(task.run(), session.open(task.plan())), session.ledger)
         return self
 
     def _keep(self, bounds: Bounds, mean: FloatArray, found: Canonical, ledger: Ledger) -> None:
@@ -259,6 +259,6 @@ def join_bounds(x: Bounds, y: Bounds, p: int, q: int) -> Bounds:
     return Bounds(lower, upper)
 
 
-def _count(curator: Door, size: int) -> float:
-    released = curator.answer(ResponseHistogram(Bins(np.empty(0))), "count")
+def _count(size: int) -> Asking[float]:
+    released = yield from ask(ResponseHistogram(Bins(np.empty(0))), "count")
     return max(float(released.value[0]), 10.0 * size)

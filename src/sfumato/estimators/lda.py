@@ -20,7 +20,7 @@ from sfumato.iterate.discriminant import Discriminant, discriminate, plan_discri
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.ranks import MOST_CLASSES, Ranks, find_ranks, plan_ranks
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
@@ -114,16 +114,16 @@ class DiscriminantTask:
             return None
         return Prospect((("one-shot", self),), SeparatedClasses(self.n_features, response=self.response))
 
-    def run(self, curator: Door) -> DiscriminantOutcome:
+    def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
-        bounds, ranks, n = self.prepare(curator)
-        whitening = rough_shape(curator, bounds.grid(self.n_features), n, 1.0)
-        return self.outcome(bounds, whitening, self.solve(curator, whitening, ranks, n))
+        bounds, ranks, n = yield from self.prepare()
+        whitening = yield from rough_shape(bounds.grid(self.n_features), n, 1.0)
+        return self.outcome(bounds, whitening, (yield from self.solve(whitening, ranks, n)))
 
-    def prepare(self, curator: Door) -> tuple[Bounds, Ranks, float]:
+    def prepare(self) -> Asking[tuple[Bounds, Ranks, float]]:
         """Bounds, shares of the classes and number of records, given or bought."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        ranks = find_ranks(curator, self.response)
+        bounds = self.bounds if self.bounds is not None else (yield from find_bounds(self.n_features))
+        ranks = yield from find_ranks(self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         return bounds, ranks, n
 
@@ -131,9 +131,9 @@ class DiscriminantTask:
         """Codes that are classes; where classes are declared the last one is all others."""
         return ranks.bins.count if self.response.hashed else ranks.bins.count - 1
 
-    def solve(self, curator: Door, whitening: Whitening, ranks: Ranks, n: float) -> Discriminant:
+    def solve(self, whitening: Whitening, ranks: Ranks, n: float) -> Asking[Discriminant]:
         """Directions in the coordinates of the whitening."""
-        return discriminate(curator, whitening, ranks, self.codes(ranks), n, self.n_directions)
+        return (yield from discriminate(whitening, ranks, self.codes(ranks), n, self.n_directions))
 
     def outcome(self, bounds: Bounds, whitening: Whitening, fit: Discriminant) -> DiscriminantOutcome:
         """The fit in the units of x."""
@@ -237,7 +237,7 @@ class PrivateLDA(PrivateReducer):
         """
         session = self._open(X, y)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(task.run(session.open(task.plan())), session.ledger)
+        self._keep(drive(task.run(), session.open(task.plan())), session.ledger)
         return self
 
     def _open(self, X: Any, y: Any) -> Session:

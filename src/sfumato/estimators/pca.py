@@ -14,7 +14,7 @@ from sfumato.forecast.populations import PointPopulation, signed_normals, weight
 from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.principal import Method, Principal, plan_principal, principal
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
@@ -84,11 +84,11 @@ class PrincipalTask:
         fits = tuple((method, replace(self, method=method)) for method in get_args(Method))
         return Prospect(fits, SpikedCovariance(self.n_features, self.n_directions))
 
-    def run(self, curator: Door) -> tuple[Bounds, Principal]:
+    def run(self) -> Asking[tuple[Bounds, Principal]]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
+        bounds = self.bounds if self.bounds is not None else (yield from find_bounds(self.n_features))
         grid = common_scale(bounds.grid(self.n_features))
-        return bounds, principal(curator, grid, self.n_records, self.n_directions, self.method)
+        return bounds, (yield from principal(grid, self.n_records, self.n_directions, self.method))
 
 
 class PrivatePCA(PrivateReducer):
@@ -180,7 +180,7 @@ class PrivatePCA(PrivateReducer):
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
         session = open_session(self, X, None)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(*task.run(session.open(task.plan())), session.ledger)
+        self._keep(*drive(task.run(), session.open(task.plan())), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:

@@ -19,7 +19,7 @@ from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.second_order import Kernel, SecondOrder, plan_second_order, second_order
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
@@ -113,14 +113,14 @@ class SecondOrderTask:
         population = EvenResponse(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
         return Prospect(((self.kernel.upper(), self),), population)
 
-    def run(self, curator: Door) -> "SecondOrderOutcome":
+    def run(self) -> Asking["SecondOrderOutcome"]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
+        bounds = self.bounds if self.bounds is not None else (yield from find_bounds(self.n_features))
         grid = bounds.grid(self.n_features)
-        ranks = find_ranks(curator, self.response)
+        ranks = yield from find_ranks(self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        whitening = rough_shape(curator, grid, n, 1.0)
-        fit = second_order(curator, whitening, ranks, n, self.n_directions, self.kernel, self.n_slices)
+        whitening = yield from rough_shape(grid, n, 1.0)
+        fit = yield from second_order(whitening, ranks, n, self.n_directions, self.kernel, self.n_slices)
         to_z = fit.root @ whitening.exact_matrix / grid.half_width
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, to_z, fit.choice.n_directions)
         return SecondOrderOutcome(spectrum, fit, bounds, grid.centre + whitening.mean * grid.half_width)
@@ -173,7 +173,7 @@ class _SecondOrder(PrivateReducer):
         """
         session = open_session(self, X, y, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        outcome = task.run(session.open(task.plan()))
+        outcome = drive(task.run(), session.open(task.plan()))
         self.directions_ = outcome.spectrum.directions
         self.standard_errors_ = outcome.spectrum.standard_errors
         self.eigenvalues_ = outcome.fit.eigenvalues

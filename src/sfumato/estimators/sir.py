@@ -13,6 +13,7 @@ from sfumato.estimators.parameters import chosen_method, directions_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import open_session
 from sfumato.iterate.picture import Picture
+from sfumato.privacy.asking import drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.records import Response
@@ -131,7 +132,7 @@ class PrivateSIR(PrivateReducer):
         """
         session = open_session(self, X, y, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(task.run(session.open(task.plan())), session.ledger)
+        self._keep(drive(task.run(), session.open(task.plan())), session.ledger)
         return self
 
     def summary_plot(self, ax: Any = None) -> Any:

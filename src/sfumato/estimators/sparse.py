@@ -12,6 +12,7 @@ from sfumato.estimators.session import open_session
 from sfumato.estimators.sir import PICTURE_SHARE, PrivateSIR
 from sfumato.estimators.sparse_pipeline import SparseTask, run_sparse, usual_picks
 from sfumato.iterate.screening import Screen
+from sfumato.privacy.asking import drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import Response
@@ -106,7 +107,7 @@ class PrivateSparseSIR(PrivateSIR):
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
         session = open_session(self, X, y, response_kind=response_kind)
         task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
-        outcome, screened = run_sparse(task, session.open(task.plan()))
+        outcome, screened = drive(run_sparse(task), session.open(task.plan()))
         self.screen_: Screen | None = screened
         self.support_ = screened.kept
         self._keep(outcome, session.ledger)

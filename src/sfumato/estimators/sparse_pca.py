@@ -18,7 +18,7 @@ from sfumato.forecast.stand_in import StandIn
 from sfumato.iterate.location import find_bounds, plan_location
 from sfumato.iterate.principal import plan_principal, principal
 from sfumato.iterate.variances import REACH, Loadings, loadings, plan_variances
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.events import Selection
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -66,7 +66,7 @@ class SparseComponent(Population):
         if inner is None:
             return missed_distance(found, self.active, 0.0), without
         grid, door = Bounds(-inner.box, inner.box).grid(self.picks), self._door(inner, plan, n, relation, rng)
-        seen = principal(door, grid, fit.n_records, 1, "refined")
+        seen = drive(principal(grid, fit.n_records, 1, "refined"), door)
         return missed_distance(found, self.active, inner.distance((None, seen))), without
 
     def _door(
@@ -118,11 +118,11 @@ class SparsePrincipalTask:
         """On records of which a few features share a component."""
         return Prospect((("screen", self),), SparseComponent(self.n_features, picks=self.picks))
 
-    def run(self, curator: Door) -> tuple[Bounds, Loadings]:
+    def run(self) -> Asking[tuple[Bounds, Loadings]]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
+        bounds = self.bounds if self.bounds is not None else (yield from find_bounds(self.n_features))
         grid = common_scale(bounds.grid(self.n_features))
-        return bounds, loadings(curator, grid, self.n_records, self.n_directions)
+        return bounds, (yield from loadings(grid, self.n_records, self.n_directions))
 
 
 class PrivateSparsePCA(PrivateReducer):
@@ -214,7 +214,7 @@ class PrivateSparsePCA(PrivateReducer):
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
         session = open_session(self, X, None)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self.bounds_, found = task.run(session.open(task.plan()))
+        self.bounds_, found = drive(task.run(), session.open(task.plan()))
         self._keep(task, found)
         self.ledger_ = session.ledger
         return self

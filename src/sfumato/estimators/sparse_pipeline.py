@@ -10,7 +10,6 @@ from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.forecast.populations import IndexResponse, Population, missed_distance
 from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
-from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
 from sfumato.iterate.picture import plan_picture
 from sfumato.iterate.quantiles import find_quantiles, plan_quantiles
@@ -18,8 +17,8 @@ from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.screening import Rule, Screen, contrasts, plan_screening, screen
 from sfumato.iterate.shape import plan_shape
 from sfumato.iterate.spans import find_spans, plan_spans
+from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.door import Door
 from sfumato.privacy.events import Gaussian, Selection
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.plan import Line, Plan
@@ -106,10 +105,10 @@ class FewActiveFeatures(Population):
     ) -> tuple[float, float]:
         three = IndexResponse(ACTIVE, 1, self.signal)
         door = StandIn.of(three.points(rng), n, plan, relation, rng)
-        ranks = find_quantiles(door, Response())
+        ranks = drive(find_quantiles(Response()), door)
         plain = three.plain_distance(*door.points)
         scores = _ScoreDoor(self._scores(ranks, n, rng), plan, relation, rng)
-        kept = screen(scores, np.zeros(self.n_features), ranks, n, 1, fit.rule).kept
+        kept = drive(screen(np.zeros(self.n_features), ranks, n, 1, fit.rule), scores).kept
         found = int((kept < ACTIVE).sum())
         if found == 0 or len(kept) == 1:
             return missed_distance(found, ACTIVE, 0.0), plain
@@ -118,7 +117,7 @@ class FewActiveFeatures(Population):
         door = StandIn.of(seen.points(rng), n, plan, relation, rng)
         bounds = Bounds(-seen.box, seen.box)
         inner = Task(len(kept), fit.n_records, Response(), 1, bounds, schedule=fit.schedule)
-        outcome = solve(inner, door, find_quantiles(door, Response()), bounds)
+        outcome = drive(solve(inner, drive(find_quantiles(Response()), door), bounds), door)
         return missed_distance(found, ACTIVE, seen.distance(outcome)), plain
 
     def _scores(self, ranks: Ranks, n: float, rng: np.random.Generator) -> FloatArray:
@@ -171,14 +170,16 @@ def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_direct
     return min(n_features, max(least, int(min(most, 8.0))))
 
 
-def run_sparse(task: SparseTask, curator: Door) -> tuple[Outcome, Screen]:
+def run_sparse(task: SparseTask) -> Asking[tuple[Outcome, Screen]]:
     """Walk the plan; the outcome is about all features again."""
-    ranks = find_quantiles(curator, task.response)
+    ranks = yield from find_quantiles(task.response)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
     centre = np.zeros(task.n_features) if task.bounds is None else task.bounds.grid(task.n_features).centre
-    found = screen(curator, centre, ranks, n, task.n_directions or 1, task.rule)
-    view = ColumnView(curator, found.kept)
-    bounds = find_spans(curator, found.kept) if task.bounds is None else some_bounds(task.bounds, found.kept)
+    found = yield from screen(centre, ranks, n, task.n_directions or 1, task.rule)
+    if task.bounds is None:
+        bounds = yield from find_spans(found.kept)
+    else:
+        bounds = some_bounds(task.bounds, found.kept)
     small = Task(
         len(found.kept),
         task.n_records,
@@ -188,7 +189,8 @@ def run_sparse(task: SparseTask, curator: Door) -> tuple[Outcome, Screen]:
         picture=task.picture,
         schedule=task.schedule,
     )
-    return spread(solve(small, view, ranks, bounds), task, found.kept), found
+    outcome = yield from on_columns(solve(small, ranks, bounds), found.kept)
+    return spread(outcome, task, found.kept), found
 
 
 def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:

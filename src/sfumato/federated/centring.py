@@ -9,9 +9,9 @@ from sfumato.errors import InputError
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
-from sfumato.iterate.location import locating
+from sfumato.iterate.location import find_bounds
 from sfumato.iterate.ranks import find_ranks
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking
 from sfumato.release import Release
 from sfumato.settings.federated import SitesLostError
 from sfumato.sums import BoundedSum
@@ -87,12 +87,12 @@ class OwnUnits:
 
 def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
     """Every site's bounds, found side by side; a site that misses a round has none and takes no further part."""
-    searches = {site: locating(n_features) for site in sites.sizes}
+    searches = {site: find_bounds(n_features) for site in sites.sizes}
     asked = {site: next(search) for site, search in searches.items()}
     found: dict[str, Bounds] = {}
     while asked:
-        name = next(iter(asked.values()))[1]
-        releases = sites.each({site: query for site, (query, _) in asked.items()}, name)
+        line = next(iter(asked.values())).line
+        releases = sites.each({site: one.query for site, one in asked.items()}, line)
         asked = {}
         for site, release in releases.items():
             try:
@@ -108,6 +108,7 @@ def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
         raise InputError("centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'.")
 
 
-def run_in_own_units(task: Task, curator: Door) -> Outcome:
+def run_in_own_units(task: Task) -> Asking[Outcome]:
     """Walk the rest of the plan once every site has found its bounds."""
-    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), UNITS)
+    ranks = yield from find_ranks(task.response, task.walked.bins)
+    return (yield from solve(task, ranks, UNITS))

@@ -18,6 +18,7 @@ from sfumato.federated.simulation import walk
 from sfumato.federated.sparse import SparseSites
 from sfumato.federated.task import federated_task, too_small
 from sfumato.federated.terms import Terms
+from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.settings.federated import FederatedCurator, SiteLedger, SitesLostError, trust_of
 
@@ -132,7 +133,7 @@ def _walk(
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
         for site in remote.sizes.keys() - inside.bounds.keys():
             remote.left_out.setdefault(site, "did not answer while it was asked for units of its own.")
-        fitted.local_, outcome = inside.bounds, run_in_own_units(task, curator)
+        fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
     else:
         outcome = walk(task, curator, fitted)
     fitted.disagreeing_ = {} if own_units else watched.disagreeing

@@ -62,7 +62,7 @@ def forecast(
     Parameters
     ----------
     fit
-        Public facts of a fit, with ``plan()`` and ``run(door)``; those of an estimator are in
+        Public facts of a fit, with ``plan()`` and ``run()``; those of an estimator are in
         ``explain(...).prospect.methods``.
     budget : Budget
     n : float

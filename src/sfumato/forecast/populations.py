@@ -19,6 +19,7 @@ from scipy.special import ndtri
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.stand_in import StandIn
+from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records
 from sfumato.solve.subspace import subspace_distance
@@ -113,7 +114,7 @@ class PointPopulation(Population):
         self, fit: Any, plan: Plan, n: float, relation: Relation, rng: np.random.Generator
     ) -> tuple[float, float]:
         door = StandIn.of(self.points(rng), n, plan, relation, rng)
-        return self.distance(fit.run(door)), self.plain_distance(*door.points)
+        return self.distance(drive(fit.run(), door)), self.plain_distance(*door.points)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,14 @@
 """Bounds bought from the budget: location and scale of every feature from three rounds of histograms."""
 
-from collections.abc import Generator
-from typing import cast
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.bounds import Bounds
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.solve.counts import standing_out
 from sfumato.statistics.histograms import OCTAVES, LinearHistograms, OctaveHistograms
-from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
 
 WIDTH = 4.0
@@ -26,28 +22,17 @@ def plan_location(share: float) -> tuple[Line, ...]:
     return tuple(Line(name, purpose, share * part, "sqrt(2 p) / sqrt(p)") for name, purpose, part in (*levels, last))
 
 
-def find_bounds(curator: SumDoor, n_features: int) -> Bounds:
-    """Bounds ``mean +- 4 sd`` of each feature, from noisy histograms alone."""
-    search = locating(n_features)
-    query, name = next(search)
-    while True:
-        try:
-            query, name = search.send(curator.answer(query, name))
-        except StopIteration as end:
-            return cast(Bounds, end.value)
-
-
-def locating(n_features: int) -> Generator[tuple[BoundedSum, str], Release, Bounds]:
-    """The search for bounds: yields its questions with the names of their lines, is sent the releases.
+def find_bounds(n_features: int) -> Asking[Bounds]:
+    """Bounds ``mean +- 4 sd`` of each feature, from noisy histograms alone.
 
     Signed octaves first, then 32 equal bins on the span of octaves that stand out of the noise, then 16 on the
     refined span. Each level has a public fallback for a feature where nothing stands out, so that what the data
     look like never decides whether an error is raised.
     """
-    counts = yield OctaveHistograms(n_features), "magnitude"
+    counts = yield from ask(OctaveHistograms(n_features), "magnitude")
     lower, upper = _octave_span(counts)
     for bins, name in ((32, "span"), (16, "spread")):
-        counts = yield LinearHistograms(lower, upper, bins), name
+        counts = yield from ask(LinearHistograms(lower, upper, bins), name)
         edges = lower[:, None] + (upper - lower)[:, None] * np.arange(bins + 1) / bins
         if name == "span":
             lower, upper = _linear_span(counts, edges)

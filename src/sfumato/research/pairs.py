@@ -21,7 +21,7 @@ from sfumato.iterate.covariance import whole
 from sfumato.iterate.discriminant import Discriminant, class_moments, class_question
 from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.shape import RADIUS_LEVEL
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -52,10 +52,10 @@ NEEDS_BOUNDS = "bounds must be given with calibration='paper'; or use calibratio
 UNKNOWN = Choice(1, np.full(1, np.nan), np.nan, True)
 
 
-def clipped(curator: Door, grid: Grid) -> Whitening:
+def clipped(grid: Grid) -> Asking[Whitening]:
     """Records as they are, clipped to their median length, which the line "radius" buys."""
     lengths, p = NormHistogram(grid), grid.n_features
-    radius = quantile(curator.answer(lengths, "radius").value, lengths.radii, RADIUS_LEVEL)
+    radius = quantile((yield from ask(lengths, "radius")).value, lengths.radii, RADIUS_LEVEL)
     return Whitening(grid, np.eye(p), np.zeros(p), float(radius))
 
 
@@ -79,13 +79,13 @@ class CanonicalFlowTask(CanonicalTask):
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self, curator: Door) -> tuple[Bounds, FloatArray, Canonical]:
+    def run(self) -> Asking[tuple[Bounds, FloatArray, Canonical]]:
         """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
-        bounds, n = self.prepare(curator)
+        bounds, n = yield from self.prepare()
         p, size = self.n_features, self.n_features + self.n_targets
         grid = bounds.grid(size)
-        query = whole(clipped(curator, grid))
-        flow = rayleigh_flow(curator, query, lambda released: canonical_pair(released.value, size, p, n), n)
+        query = whole((yield from clipped(grid)))
+        flow = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, size, p, n), n)
         A, B = canonical_pair(flow.last.value, size, p, n)
         quotient = float(flow.vector @ A @ flow.vector) / max(float(flow.vector @ B @ flow.vector), 1e-300)
         weights = flow.vector / grid.half_width
@@ -107,14 +107,15 @@ class DiscriminantFlowTask(DiscriminantTask):
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self, curator: Door) -> DiscriminantOutcome:
+    def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
-        bounds, ranks, n = self.prepare(curator)
-        whitening = clipped(curator, bounds.grid(self.n_features))
-        return self.outcome(bounds, whitening, discriminate_by_flow(curator, whitening, ranks, self.codes(ranks), n))
+        bounds, ranks, n = yield from self.prepare()
+        whitening = yield from clipped(bounds.grid(self.n_features))
+        fit = yield from discriminate_by_flow(whitening, ranks, self.codes(ranks), n)
+        return self.outcome(bounds, whitening, fit)
 
 
-def discriminate_by_flow(curator: Door, whitening: Whitening, ranks: Ranks, n_codes: int, n: float) -> Discriminant:
+def discriminate_by_flow(whitening: Whitening, ranks: Ranks, n_codes: int, n: float) -> Asking[Discriminant]:
     """The first direction by Rayleigh flow: A between classes, B within (the paper has them the other way round)."""
     used, query = class_question(whitening, ranks, n_codes)
 
@@ -122,7 +123,7 @@ def discriminate_by_flow(curator: Door, whitening: Whitening, ranks: Ranks, n_co
         moments = class_moments(released, ranks, used, n)[0]
         return moments.between, moments.within
 
-    flow = rayleigh_flow(curator, query, pair, n)
+    flow = yield from rayleigh_flow(query, pair, n)
     moments, mean = class_moments(flow.last, ranks, used, n)
     v = flow.vector
     part = float(v @ moments.between @ v) / max(float(v @ moments.covariance @ v), 1e-300)
@@ -237,7 +238,7 @@ class RayleighFlowCCA(PrivateCCA):
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
         if self.calibration == "tight":
-            self._keep(*task.run(session.open(task.plan())), session.ledger)
+            self._keep(*drive(task.run(), session.open(task.plan())), session.ledger)
             return self
         if task.bounds is None:
             raise InputError(NEEDS_BOUNDS)
@@ -320,7 +321,7 @@ class RayleighFlowLDA(PrivateLDA):
         session = self._open(X, y)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if self.calibration == "tight":
-            self._keep(task.run(session.open(task.plan())), session.ledger)
+            self._keep(drive(task.run(), session.open(task.plan())), session.ledger)
             return self
         if task.bounds is None:
             raise InputError(NEEDS_BOUNDS)

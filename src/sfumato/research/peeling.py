@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.research.pencil import Pencil, Sliced
@@ -53,9 +53,9 @@ def plan_steps(share: float, picks: int | None = None) -> tuple[Line, ...]:
     return lines
 
 
-def peel_kernel(curator: Door, grid: Grid, sliced: Sliced, name: str = "peel") -> IntArray:
+def peel_kernel(grid: Grid, sliced: Sliced, name: str = "peel") -> Asking[IntArray]:
     """Features with the largest diagonal of the kernel, best first (Algorithm B.5, lines 2 to 6)."""
-    return curator.select(SliceSums(grid, sliced.bins), name)
+    return (yield from pick(SliceSums(grid, sliced.bins), name))
 
 
 def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:
@@ -65,8 +65,8 @@ def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:
 
 
 def descend_rows(
-    curator: Door, grid: Grid, sliced: Sliced, state: Iterate, n: float, peel: bool, parts: bool = False
-) -> Iterate:
+    grid: Grid, sliced: Sliced, state: Iterate, n: float, peel: bool, parts: bool = False
+) -> Asking[Iterate]:
     """Gradient steps of ``-tr(B^T M B) + (penalty / 2) |B^T S B - I|^2``.
 
     Given B, the mean m, the slice means and ``K = B^T S B - I``, all released, a step goes along the sum over records
@@ -81,14 +81,14 @@ def descend_rows(
     for t in range(STEPS):
         query = _gradient(grid, sliced, state, n / STEPS if parts else n)
         if parts:
-            state = _stepped(state, state.support, query, curator.answer(Part(query, t, STEPS), "steps"), n / STEPS)
+            state = _stepped(state, state.support, query, (yield from ask(Part(query, t, STEPS), "steps")), n / STEPS)
             continue
         # Where validation found fewer features than the plan peels, the first of them are taken: no further cost.
-        picked = curator.select(query, f"peel {t + 1}")[: len(state.support)] if peel else state.support
+        picked = (yield from pick(query, f"peel {t + 1}"))[: len(state.support)] if peel else state.support
         support = np.sort(picked)
         # The products are released for the rows of the new support only; e still depends on the old one.
         rows = query.on(support) if peel else query
-        state = _stepped(state, support, query, curator.answer(rows, f"step {t + 1}"), n)
+        state = _stepped(state, support, query, (yield from ask(rows, f"step {t + 1}")), n)
     return state
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import InputError
-from sfumato.privacy.door import Door, SumDoor
+from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -63,7 +63,7 @@ def arctan_edges(bins: int) -> FloatArray:
     return np.asarray(np.tan(np.pi / 2.0 * (2.0 * np.arange(1, bins) / bins - 1.0)))
 
 
-def histogram_slices(curator: Door, response: Response, bins: int, slices: int) -> Sliced:
+def histogram_slices(response: Response, bins: int, slices: int) -> Asking[Sliced]:
     """Section 3.2: slices cut where the noisy distribution of ``arctan(y)`` passes h / H; classes are slices.
 
     A bin may hold an atom (zero sales, a capped value), or so much of y that its inside is not uniform: slices cut
@@ -73,11 +73,11 @@ def histogram_slices(curator: Door, response: Response, bins: int, slices: int) 
     if response.hashed:
         raise InputError("classes must list the categories of y for this method; give classes=[...].")
     if response.categories is not None:
-        counts = curator.answer(ResponseHistogram(Bins(np.empty(0), categories=response.categories)), "histogram")
+        counts = yield from ask(ResponseHistogram(Bins(np.empty(0), categories=response.categories)), "histogram")
         return class_slices(counts.value, slices)
-    counts = curator.answer(ResponseHistogram(Bins(arctan_edges(bins))), "histogram")
+    counts = yield from ask(ResponseHistogram(Bins(arctan_edges(bins))), "histogram")
     found = Bins(cut(counts.value, slices))
-    sizes = curator.answer(ResponseHistogram(found), "sizes")
+    sizes = yield from ask(ResponseHistogram(found), "sizes")
     return Sliced(found, _shares(sizes.value), float(sizes.value.sum()))
 
 
@@ -138,13 +138,13 @@ def some_columns(grid: Grid, columns: IntArray) -> Grid:
     return Grid(grid.centre[columns], grid.half_width[columns])
 
 
-def pencil(curator: SumDoor, grid: Grid, sliced: Sliced, n: float) -> Pencil:
+def pencil(grid: Grid, sliced: Sliced, n: float) -> Asking[Pencil]:
     """Slice sums and second moment, released once; kernel and covariance follow without further cost.
 
     The printed algorithm noises the kernel itself, whose sensitivity is 6 r^2 / n or more; the slice sums it is made
     of have 2 r, and are released jointly with the second moment.
     """
-    return solve_pencil(curator.answer(moments_of(grid, sliced), "moments"), grid.n_features, sliced.shares, n)
+    return solve_pencil((yield from ask(moments_of(grid, sliced), "moments")), grid.n_features, sliced.shares, n)
 
 
 def solve_pencil(released: Release, p: int, shares: FloatArray, n: float) -> Pencil:
@@ -199,7 +199,7 @@ def leading(pencil: Pencil, size: int) -> Pencil:
     return paired(kernel, covariance, pencil.mean[:size], pencil.means[:size], 0.0)
 
 
-def choose_size(curator: Door, grid: Grid, sliced: Sliced, pencil: Pencil, k: int) -> int:
+def choose_size(grid: Grid, sliced: Sliced, pencil: Pencil, k: int) -> Asking[int]:
     """How many of the peeled features, best first: the candidate whose projections differ most between slices.
 
     Candidates come from the noisy pencil, so they do not fit the records they are judged by; all records judge, no
@@ -213,4 +213,4 @@ def choose_size(curator: Door, grid: Grid, sliced: Sliced, pencil: Pencil, k: in
         directions[:size] = leading(pencil, size).vectors[:, :k]
         candidates.append(directions)
     query = CandidateSums(grid, sliced.bins, tuple(candidates), RADIUS * float(np.sqrt(k)))
-    return sizes[int(curator.select(query, "validation")[0])]
+    return sizes[int((yield from pick(query, "validation"))[0])]

@@ -18,10 +18,9 @@ from sfumato.estimators.base import PrivateReducer, checked_bounds
 from sfumato.estimators.parameters import directions_of, one_of
 from sfumato.estimators.pipeline import Outcome
 from sfumato.estimators.session import Session, open_session
-from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Fit
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.printed import Printed
@@ -140,32 +139,36 @@ class PaperTask:
         return Plan(lines)
 
 
-def tight(task: PaperTask, curator: Door) -> tuple[Outcome, IntArray]:
+def tight(task: PaperTask) -> Asking[tuple[Outcome, IntArray]]:
     """The algorithm with bounded sums and one total budget."""
     grid = task.grid
-    sliced = histogram_slices(curator, task.response, *task.slicing)
-    support = peel_kernel(curator, grid, sliced) if task.is_sparse else np.arange(task.n_features)
-    view = ColumnView(curator, support) if task.is_sparse else curator
+    sliced = yield from histogram_slices(task.response, *task.slicing)
+    support = (yield from peel_kernel(grid, sliced)) if task.is_sparse else np.arange(task.n_features)
     n = float(task.n_records) if task.n_records is not None else max(sliced.total, 10.0 * task.n_features)
     if task.method in FLOWS:
-        return _flow(task, view, sliced, support, n)
-    found = pencil(view, some_columns(grid, support), sliced, n)
+        return (yield from _within(task, support, _flow(task, sliced, support, n)))
+    found = yield from _within(task, support, pencil(some_columns(grid, support), sliced, n))
     k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.shares)), len(support))
     if task.validate:
-        size = choose_size(view, some_columns(grid, support), sliced, found, k)
+        size = yield from _within(task, support, choose_size(some_columns(grid, support), sliced, found, k))
         support, found = support[:size], leading(found, size)
     state = start(found, support, k)
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
-        state = descend_rows(curator, grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
+        state = yield from descend_rows(grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
     return outcome_of(task, state, found, sliced)
 
 
-def _flow(task: PaperTask, curator: Door, sliced: Sliced, support: IntArray, n: float) -> tuple[Outcome, IntArray]:
+def _within(task: PaperTask, support: IntArray, step: Asking[T]) -> Asking[T]:
+    """The step on the features that were peeled; in low dimension on all of them."""
+    return on_columns(step, support) if task.is_sparse else step
+
+
+def _flow(task: PaperTask, sliced: Sliced, support: IntArray, n: float) -> Asking[tuple[Outcome, IntArray]]:
     """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
     grid, p = some_columns(task.grid, support), len(support)
     query = moments_of(grid, sliced)
     sparsity = task.picks if task.is_sparse else None
-    flow = rayleigh_flow(curator, query, lambda r: matrices(r, p, sliced.shares, n)[:2], n, sparsity=sparsity)
+    flow = yield from rayleigh_flow(query, lambda r: matrices(r, p, sliced.shares, n)[:2], n, sparsity=sparsity)
     return along(task, flow.vector, solve_pencil(flow.last, p, sliced.shares, n), support, sliced)
 
 
@@ -202,7 +205,7 @@ def _orthonormal(columns: FloatArray) -> FloatArray:
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
     """Directions and the features they rest on."""
     if estimator.calibration == "tight":
-        return tight(task, session.open(task.plan()))
+        return drive(tight(task), session.open(task.plan()))
     if task.validate:
         raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
     flows, first = task.method in FLOWS, estimator.calibration == FIRST
