@@ -1,5 +1,6 @@
 """Sources: the only readers of tables and files; they yield records in chunks and can be read many times."""
 
+import copy
 import glob as globbing
 import hashlib
 from abc import ABC, abstractmethod
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato import people
 from sfumato.errors import InputError
 from sfumato.records import HASH_BUCKETS, Records, Response
 from sfumato.typing import FloatArray, IntArray
@@ -34,6 +36,8 @@ class Source(ABC):
     has_response: bool = True
     n_second: int = 0
     """How many of the features, the last ones, are those of a second table: the other side of a canonical pair."""
+    has_people: bool = False
+    """Whether every record is known to belong to a person, so that `first_rows` can tell which of them count."""
 
     @abstractmethod
     def parts(self) -> list[int]:
@@ -46,6 +50,10 @@ class Source(ABC):
     @abstractmethod
     def count(self) -> int:
         """Number of records. Private under the add-remove relation: for the curator's own eyes."""
+
+    def first_rows(self, rows: int) -> "Source":
+        """The same records, of each person the first `rows` only; missing ids are refused."""
+        raise InputError("x was scanned without ids; name their column: scan(..., person='patient_id').")
 
     def check(self) -> None:
         """Refuse values outside the declared domain, before anything is spent."""
@@ -67,10 +75,12 @@ class ArraySource(Source):
         *,
         has_response: bool = True,
         n_second: int = 0,
+        ids: Any = None,
     ) -> None:
         self.response, self.has_response, self.n_second = response, has_response, n_second
         self.n_features = x.shape[1]
         self.feature_names = names
+        self.has_people, self._ids = ids is not None, ids
         rows = chunk_rows(self.n_features)
         self._chunks = [Records(x[i : i + rows], y[i : i + rows]) for i in range(0, len(x), rows)]
 
@@ -83,6 +93,27 @@ class ArraySource(Source):
     def count(self) -> int:
         return sum(len(chunk) for chunk in self._chunks)
 
+    def of(self, ids: Any) -> "ArraySource":
+        """The same records, each with the id of its person."""
+        return self._with(self._chunks, ids)
+
+    def first_rows(self, rows: int) -> Source:
+        if self._ids is None:
+            return super().first_rows(rows)
+        counts, begins = people.first_rows(self._ids, self.count(), rows), 0
+        chunks = []
+        for chunk in self._chunks:
+            mine = counts[begins : begins + len(chunk)]
+            begins += len(chunk)
+            if mine.any():
+                chunks.append(Records(chunk.x[mine], chunk.y[mine]))
+        return self._with(chunks, None)
+
+    def _with(self, chunks: list[Records], ids: Any) -> "ArraySource":
+        other = copy.copy(self)
+        other._chunks, other._ids, other.has_people = chunks, ids, ids is not None
+        return other
+
 
 def scan(
     source: Any,
@@ -91,6 +122,7 @@ def scan(
     features: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
     second: Sequence[str] | None = None,
+    person: str | None = None,
 ) -> Source:
     """Records in files (Parquet, CSV, Arrow, Feather) or an Arrow table, read chunk by chunk.
 
@@ -107,6 +139,9 @@ def scan(
         and the buckets in use are found privately.
     second : sequence of str, optional
         Columns of the second table of `PrivateCCA`.
+    person : str, optional
+        Column that says whose row it is. A fit then protects persons: the first ``rows_per_person`` rows of each, in
+        the order of the table, count.
 
     Returns
     -------
@@ -122,14 +157,14 @@ def scan(
     ('a', 'b')
     """
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
-        return _from_table(source, response, features, classes, second or ())
+        return _from_table(source, response, features, classes, second or (), person)
     from sfumato.files.formats import open_tables
     from sfumato.files.source import open_source
 
     paths = _paths(source)
     declared_response(True, classes)  # refuses what is no list
-    chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features, second or ())
-    return open_source(paths, response, chosen, classes, second=second or ())
+    chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features, second or (), person)
+    return open_source(paths, response, chosen, classes, second=second or (), person=person)
 
 
 def _from_table(
@@ -138,14 +173,16 @@ def _from_table(
     features: Sequence[str] | None,
     classes: Sequence[Any] | None,
     second: Sequence[str],
+    person: str | None,
 ) -> Source:
     from sfumato.tables import features_to_array, response_to_array
 
-    chosen = _feature_columns(list(table.schema.names), response, features, second)
+    chosen = _feature_columns(list(table.schema.names), response, features, second, person)
     x, _ = features_to_array(table.select([*chosen, *second]))
     known = response is not None
     y, kind = response_to_array(table.column(response).to_numpy() if known else np.zeros(len(x)), classes)
-    return ArraySource(x, y, kind, (*chosen, *second), has_response=known, n_second=len(second))
+    ids = None if person is None else table.column(person)
+    return ArraySource(x, y, kind, (*chosen, *second), has_response=known, n_second=len(second), ids=ids)
 
 
 def _paths(source: Any) -> list[Path]:
@@ -165,20 +202,29 @@ def _paths(source: Any) -> list[Path]:
 
 
 def _feature_columns(
-    names: Sequence[str], response: str | None, features: Sequence[str] | None, second: Sequence[str]
+    names: Sequence[str],
+    response: str | None,
+    features: Sequence[str] | None,
+    second: Sequence[str],
+    person: str | None = None,
 ) -> list[str]:
     """The feature columns of the first table, every name checked against those of the table."""
-    if response is not None:
-        _known(response, names, "response")
+    for parameter, column in (("response", response), ("person", person)):
+        if column is not None:
+            _known(column, names, parameter)
+    if person is not None and person == response:
+        raise InputError(f"person: {person!r} is the response; leave one of them out.")
     for parameter, given in (("features", features), ("second", second)):
         if isinstance(given, str):
             raise InputError(f"{parameter} must be a list of column names, got {given!r}; write [{given!r}].")
-    others = {response, *second}
+    others = {response, person, *second}
     chosen = list(features) if features is not None else [name for name in names if name not in others]
     for name, parameter in (*((name, "features") for name in chosen), *((name, "second") for name in second)):
         _known(name, names, parameter)
         if name == response:
             raise InputError(f"{parameter}: {response!r} is the response; leave it out.")
+        if name == person:
+            raise InputError(f"{parameter}: {person!r} says whose row it is; leave it out.")
     twice = [name for name in second if name in chosen]
     if twice:
         raise InputError(f"second: {twice[0]!r} is a feature of the first table too; name it once.")

@@ -15,6 +15,7 @@ from sfumato.estimators.reporting import Reporting
 from sfumato.planner.outlook import Outlook
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Response
 from sfumato.sources import declared_response
 from sfumato.typing import FloatArray
@@ -37,6 +38,7 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     delta: Any
     rho: Any
     relation: Any
+    rows_per_person: Any
     directions_: FloatArray
     mean_: FloatArray
     ledger_: Ledger
@@ -47,9 +49,11 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         n_samples, n_features = sizes_of(n_samples, n_features)
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         response = declared_response(self._numeric_response, getattr(self, "classes", None))
-        public = n_samples if relation == "replace" else None
+        unit = unit_of(self.rows_per_person, has_ids=False)
+        public = n_samples if relation == "replace" and unit == RECORD else None
         task = self._task(n_features, public, response)
-        return Explanation(task.plan().calibrate(budget), budget, relation, n_samples, n_features, task.outlook())
+        plan, outlook = task.plan().calibrate(budget, unit.factor), task.outlook()
+        return Explanation(plan, budget, relation, n_samples, n_features, outlook, unit.rows)
 
     def transform(self, X: Any) -> FloatArray:
         """Coordinates of records along the directions. They are the records' own values: keep them with the data."""

@@ -39,18 +39,29 @@ class Explanation:
     n_samples: int
     n_features: int
     outlook: Outlook | None = None
+    rows_per_person: int | None = None
+
+    @property
+    def _noises(self) -> float:
+        """How many times the variance of a record's noise a person's needs; what a plan costs stays the same."""
+        return float((self.rows_per_person or 1) ** 2)
+
+    def noisy(self, plan: Plan) -> Plan:
+        """A plan as a forecast must see it: with the noise of a person's rows."""
+        return plan.merged(self._noises)
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Purpose, share of the budget, epsilon it would cost alone, noise multiplier, sensitivity."""
         whole = sum(line.share for line in self.plan.lines)
         place = 0 if self.relation == "replace" else 1
+        times = "" if self.rows_per_person in (None, 1) else f"{self.rows_per_person} x "
         return [
             (
                 line.purpose,
                 f"{100 * line.share / whole:.1f} %",
                 f"{total_epsilon((line.event,), self.budget.delta or 1e-6):.3f}",
                 f"{1.0 / (2.0 * line.rho) ** 0.5:.2f}",
-                line.sensitivity.split(" / ")[place],
+                f"{times}{line.sensitivity.split(' / ')[place]}",
             )
             for line in self.plan.lines
         ]
@@ -73,14 +84,16 @@ class Explanation:
         relation, 0.5 a usual one, 0.2 a weak one.
         """
         population = self._population(signal, n_directions)
-        return forecast(self.plan, self.n_samples, population, draws=3, **self._options)
+        return forecast(self.noisy(self.plan), self.n_samples, population, draws=3, **self._options)
 
     def records_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int | None = None) -> float:
         """Number of records at which the expected loss is `target`; inf if no number below 10^12 will do."""
         population = self._population(signal, n_directions)
 
+        plan = self.noisy(self.plan)
+
         def loss(n: float) -> float:
-            return private_loss(self.plan, n, population, draws=2, **self._options)
+            return private_loss(plan, n, population, draws=2, **self._options)
 
         return records_needed(target, loss, float(max(self.n_samples, 100)))
 
@@ -89,7 +102,7 @@ class Explanation:
         population = self._population(signal, n_directions)
 
         def loss(epsilon: float) -> float:
-            plan = self.plan.calibrate(Budget.approximate(epsilon, self.budget.delta or 1e-6))
+            plan = self.noisy(self.plan.calibrate(Budget.approximate(epsilon, self.budget.delta or 1e-6)))
             return private_loss(plan, self.n_samples, population, draws=2, **self._options)
 
         return epsilon_needed(target, loss)
@@ -111,7 +124,8 @@ class Explanation:
     def label_loss(self) -> float:
         """Loss to expect of `LabelPrivateSIR` at the same epsilon and signal 0.5, were x public."""
         k = self._outlook.n_directions
-        return label_forecast(self.n_samples, self.n_features, self.budget.epsilon or 1.0, k=k)
+        epsilon = (self.budget.epsilon or 1.0) / (self.rows_per_person or 1)  # of each answer: pure ones add up
+        return label_forecast(self.n_samples, self.n_features, epsilon, k=k)
 
     @property
     def limit(self) -> limits.Limit:
@@ -123,7 +137,7 @@ class Explanation:
 
     def alternatives(self, budget: Budget | None = None) -> dict[str, Plan]:
         """The same fit by each method the planner knows, at the same budget or another one."""
-        return dict(self._outlook.plans(budget or self.budget))
+        return dict(self._outlook.plans(budget or self.budget, self._noises))
 
     def compare(self, at: Sequence[float] | None = None, signal: float = 0.5, *, along: Along = "n") -> Comparison:
         """Each method's expected loss along n, p or epsilon, with randomised labels, no privacy and the known bounds.
@@ -186,7 +200,7 @@ class Explanation:
 
         It is what ``method="auto"`` uses where the number of records is public.
         """
-        return self._outlook.best(self.budget, self.n_samples, self.relation)
+        return self._outlook.best(self.budget, self.n_samples, self.relation, self._noises)
 
     def expectations(self) -> list[tuple[str, str, str, str]]:
         """Assumed signal, expected loss, loss without privacy, random directions; as text."""
@@ -216,11 +230,16 @@ class Explanation:
             f"No method avoids the rate of {self.limit.source}; at this size privacy makes {share:.0%} of it.",
         ]
 
+    @property
+    def _whom(self) -> str:
+        rows = self.rows_per_person
+        return "" if rows is None else f" of a person with up to {rows} row{'s' if rows > 1 else ''}"
+
     def __str__(self) -> str:
         header = ("release", "share", "epsilon alone", "noise / sensitivity", "sensitivity")
         lines = [
             f"Plan for {self.n_samples} records of {self.n_features} features, "
-            f"{self.budget.describe()}, relation {self.relation!r}:",
+            f"{self.budget.describe()}, relation {self.relation!r}{self._whom}:",
             *_table(header, self.rows()),
             f"All {len(self.plan.lines)} releases together: {self.budget.describe()}.",
         ]

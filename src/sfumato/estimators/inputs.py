@@ -9,6 +9,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sfumato.errors import InputError
+from sfumato.privacy.unit import Unit
 from sfumato.records import Response, is_finite
 from sfumato.sources import ArraySource, Source, declared_response
 from sfumato.tables import features_to_array, response_to_array
@@ -48,6 +49,22 @@ def _check_scanned(estimator: Any, source: Source, y: Any, classes: Sequence[Any
     if source.count() == 0:
         raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
     source.check()
+
+
+def has_ids(X: Any, groups: Any) -> bool:
+    """Whether it is known whose row is whose."""
+    if isinstance(X, Source) and groups is not None:
+        raise InputError("groups must be left out when x is a scanned source; name the column: scan(..., person='id').")
+    return groups is not None or (isinstance(X, Source) and X.has_people)
+
+
+def first_rows(source: Source, groups: Any, unit: Unit) -> Source:
+    """The rows that count: all, or so many of each person as the unit says."""
+    if unit.rows is None or unit.declared:
+        return source
+    if groups is not None and isinstance(source, ArraySource):
+        source = source.of(groups)
+    return source.first_rows(unit.rows)
 
 
 def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None) -> Source:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.estimators.inputs import fit_source
+from sfumato.estimators.inputs import first_rows, fit_source, has_ids
 from sfumato.estimators.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.iterate.printed import Printed
 from sfumato.privacy.budget import Budget
@@ -14,6 +14,7 @@ from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.settings.central import Central
 from sfumato.sources import Source
 
@@ -31,20 +32,25 @@ class Session:
 
     @property
     def n_records(self) -> int | None:
-        """Number of records where it is public, under replace-one; None under add/remove-one."""
-        return self.source.count() if self.ledger.relation == "replace" else None
+        """Number of records where it is public: under replace-one, unless a person may have several or none."""
+        public = self.ledger.relation == "replace" and self.ledger.unit == RECORD
+        return self.source.count() if public else None
 
     def curator(self, plan: Plan) -> Curator:
         """The door, for a plan scaled to cost exactly the budget."""
-        return Curator(Central(self.source), plan.calibrate(self.budget), self.ledger, self.noise)
+        calibrated = plan.calibrate(self.budget, self.ledger.unit.factor)
+        return Curator(Central(self.source), calibrated, self.ledger, self.noise)
 
 
-def open_session(estimator: Any, X: Any, y: Any, reader: Callable[..., Source] = fit_source) -> Session:
+def open_session(
+    estimator: Any, X: Any, y: Any, groups: Any = None, reader: Callable[..., Source] = fit_source
+) -> Session:
     """Check what an estimator with the usual privacy parameters was given; the ledger before the records."""
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
-    ledger = open_ledger(estimator.ledger, budget, relation, noise)
-    source = reader(estimator, X, y, getattr(estimator, "classes", None))
+    unit = unit_of(estimator.rows_per_person, has_ids(X, groups))
+    ledger = open_ledger(estimator.ledger, budget, relation, noise, unit)
+    source = first_rows(reader(estimator, X, y, getattr(estimator, "classes", None)), groups, unit)
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)
@@ -57,8 +63,8 @@ def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool 
     refused = estimator.rho is not None and not takes_rho
     if refused or estimator.ledger is not None or session.n_records is None:
         raise InputError(
-            "calibration='paper' gives no guarantee and takes neither a shared ledger nor relation='add-remove', and "
-            "rho for Rayleigh flow only; use calibration='tight'."
+            "calibration='paper' gives no guarantee and takes neither a shared ledger, relation='add-remove' nor "
+            "groups or rows_per_person, and rho for Rayleigh flow only; use calibration='tight'."
         )
     warnings.warn(reason, PrivacyWarning, stacklevel=5)
     setting = Central(session.source)

@@ -55,7 +55,7 @@ class PrivateSparseSIR(PrivateSIR):
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
         records (if public), of features and the budget: 4 to 8. The paper's methods keep all they pick, 6 unless a
         number is given; "validate" lets them choose privately among 8 (Algorithm C.6, corrected).
-    relation, rho, classes, picture, ledger, random_state
+    relation, rows_per_person, rho, classes, picture, ledger, random_state
         As in `PrivateSIR`.
 
     Attributes
@@ -94,6 +94,7 @@ class PrivateSparseSIR(PrivateSIR):
         calibration: str = "tight",
         max_features: int | str = "auto",
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         picture: bool | float = False,
@@ -108,6 +109,7 @@ class PrivateSparseSIR(PrivateSIR):
             method,
             calibration=calibration,
             relation=relation,
+            rows_per_person=rows_per_person,
             rho=rho,
             classes=classes,
             picture=picture,
@@ -116,9 +118,9 @@ class PrivateSparseSIR(PrivateSIR):
         )
         self.max_features = max_features
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
-        session = open_session(self, X, y)
+        session = open_session(self, X, y, groups)
         task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
         self.screen_: Screen | None = None
         if isinstance(task, PaperTask):

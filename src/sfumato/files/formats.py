@@ -26,7 +26,7 @@ class ParquetTable(Table):
     def parts(self) -> int:
         return int(self._open().metadata.num_row_groups)
 
-    def batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[Any]:
         with readable(self.path, "Parquet"):
             yield from self._open().iter_batches(
                 batch_size=rows, row_groups=[part], columns=list(columns), use_threads=False
@@ -56,7 +56,7 @@ class ArrowTable(Table):
     def parts(self) -> int:
         return int(self._open().num_record_batches)
 
-    def batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[Any]:
         places = [self.names.index(name) for name in columns]
         with readable(self.path, "Arrow"):
             batch = self._open(places).get_batch(part)

@@ -40,8 +40,8 @@ class Table(ABC):
         """Number of parts that can be read apart."""
 
     @abstractmethod
-    def batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
-        """Record batches of some columns, of at most `rows` rows."""
+    def batches(self, part: int, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[Any]:
+        """Record batches of some columns, of at most `rows` rows; cells of a text file as they stand if `text`."""
 
     @abstractmethod
     def count(self) -> int:

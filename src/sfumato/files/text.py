@@ -34,9 +34,9 @@ class CsvTable(Table):
     def parts(self) -> int:
         return 1
 
-    def batches(self, part: int, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, *, text: bool = False) -> Iterator[Any]:
         kinds = {"number": pa.float64(), "truth": pa.bool_(), "text": pa.string(), "other": pa.string()}
-        types = {name: kinds[self.kind(name)] for name in columns}
+        types = {name: pa.string() if text else kinds[self.kind(name)] for name in columns}
         options = pcsv.ConvertOptions(
             column_types=types,
             include_columns=list(columns),

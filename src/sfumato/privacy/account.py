@@ -18,6 +18,7 @@ from sfumato.privacy.ledger_lines import (
     relation_from,
     text_field,
 )
+from sfumato.privacy.unit import Kind
 from sfumato.typing import Relation
 
 Hashed = tuple[str, Entry]
@@ -65,6 +66,7 @@ class Account:
     relation: Relation
     rehearsal: bool
     created: str
+    protects: Kind = "record"
     runs: Mapping[str, Run] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
 
@@ -113,6 +115,8 @@ class Books:
 
     def _record(self, line: Line) -> None:
         entry = entry_from(line.fields.get("entry"))
+        if entry.unit.kind != self._start.protects:
+            raise BadLineError(f"it records a release that does not protect a {self._start.protects}")
         run = self._open(line, "it records a release of a run that is closed")
         self._runs[run.id] = replace(run, entries=(*run.entries, (_origin(line), entry)))
         self._entries.append(entry)
@@ -140,7 +144,10 @@ def open_account(line: Line) -> Account:
     if not isinstance(rehearsal, bool):
         raise BadLineError("its rehearsal flag is missing")
     relation = relation_from(line.fields.get("relation"))
-    return Account(budget_from(line.fields.get("cap")), relation, rehearsal, _optional(line, "at"))
+    protects = line.fields.get("protects", "record")
+    if protects not in ("record", "person"):
+        raise BadLineError("it protects neither a record nor a person")
+    return Account(budget_from(line.fields.get("cap")), relation, rehearsal, _optional(line, "at"), protects)
 
 
 def _optional(line: Line, name: str) -> str:

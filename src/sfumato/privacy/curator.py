@@ -1,6 +1,7 @@
 """Curator: the one door. Records, noise and ledger meet nowhere else."""
 
 import math
+from dataclasses import replace
 from typing import Protocol
 
 from sfumato import progress
@@ -56,7 +57,7 @@ class Curator:
 
     def answer(self, query: BoundedSum, name: str) -> Release:
         """The noisy sum for the plan's line `name`, which is thereby used up."""
-        line = self._take(name)
+        line, query = self._take(name), self._ledger.unit.of(query)
         match line.event:
             case Gaussian() as event:
                 std = mechanisms.gaussian_std(query, self.relation, event) * query.grid
@@ -78,7 +79,7 @@ class Curator:
         if part not in unanswered or not isinstance(line.event, Gaussian):
             raise RuntimeError(f"the plan's line {name!r} has no unanswered part {part}.")
         unanswered.remove(part)
-        restricted = Part(query, part, line.parts)
+        restricted = self._ledger.unit.of(Part(query, part, line.parts))
         if first:
             std = mechanisms.gaussian_std(restricted, self.relation, line.event) * restricted.grid
             self._record(line, restricted, line.event.mu * float(std.max()), float(std.max()))
@@ -86,7 +87,7 @@ class Curator:
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
         """Which coordinates of the sum are largest, privately, best first; the sums themselves stay inside."""
-        line = self._take(name)
+        line, query = self._take(name), self._ledger.unit.of(query)
         event = line.event
         if not isinstance(event, Selection):
             raise RuntimeError(f"the plan's line {name!r} is not a selection; ask for it with answer.")
@@ -96,7 +97,7 @@ class Curator:
 
     def _record(self, line: Line, query: BoundedSum, sensitivity: float, noise_std: float) -> None:
         entry = Entry(line.purpose, query.describe, line.event, sensitivity, noise_std, line.share, self.relation)
-        self._ledger.record(entry)
+        self._ledger.record(replace(entry, unit=self._ledger.unit))
 
     def _take(self, name: str) -> Line:
         if name not in self._open:

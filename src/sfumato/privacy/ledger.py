@@ -12,13 +12,10 @@ from sfumato.privacy.accounting import total_epsilon, total_rho
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, NoGuarantee
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, Kind, Unit, neighbours
 from sfumato.typing import Relation
 
 _ONE_AT_A_TIME = Lock()  # two threads that append at once would lose an entry: an undercount
-_RELATIONS = {
-    "replace": "replacing any one record",
-    "add-remove": "adding or removing any one record",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +33,7 @@ class Entry:
     share: float
     relation: Relation
     at: str = ""
+    unit: Unit = RECORD
 
 
 class Ledger:
@@ -49,6 +47,8 @@ class Ledger:
         Neighbouring relation of the guarantee.
     rehearsal : bool
         True if the noise was seeded: whoever knows the seed can subtract it, so there is no guarantee.
+    unit : Unit
+        Whom the guarantee protects: a record, or a person with at most so many rows that count.
 
     Examples
     --------
@@ -57,12 +57,18 @@ class Ledger:
     0.0
     """
 
-    def __init__(self, budget: Budget, relation: Relation, *, rehearsal: bool = False) -> None:
+    def __init__(self, budget: Budget, relation: Relation, *, rehearsal: bool = False, unit: Unit = RECORD) -> None:
         self.budget = budget
         self.relation: Relation = relation
         self.rehearsal = rehearsal
+        self.unit = unit
         self._entries: tuple[Entry, ...] = ()
         self._runs = 0
+
+    @property
+    def protects(self) -> Kind:
+        """A record or a person: releases that protect the one and the other do not add up."""
+        return self.unit.kind
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -95,6 +101,7 @@ class Ledger:
 
     def record(self, entry: Entry) -> None:
         """Append an entry. Called before the noise is drawn: a crash may overcount, never undercount."""
+        self._refuse_another_unit(entry)
         with _ONE_AT_A_TIME:
             self._entries = (*self._entries, replace(entry, at=_now()))
 
@@ -132,8 +139,20 @@ class Ledger:
                 return f"No privacy guarantee: {event.reason}"
         return (
             f"The {len(self)} releases of this run together are differentially private with "
-            f"{self.budget.describe()} with respect to {_RELATIONS[self.relation]}."
+            f"{self.budget.describe()} with respect to {self.neighbours}."
         )
+
+    @property
+    def neighbours(self) -> str:
+        """With respect to what the releases are private."""
+        return neighbours(self.relation, (entry.unit for entry in self.entries), self.protects)
+
+    def _refuse_another_unit(self, entry: Entry) -> None:
+        if entry.unit.kind != self.protects:
+            raise BudgetError(
+                f"the ledger protects any one {self.protects}, the release any one {entry.unit.kind}; "
+                "use a ledger of its own for each."
+            )
 
     def _allows(self, events: tuple[Event, ...]) -> bool:
         """Whether there is room for a run of these events. One plan is fixed beforehand; later ones are adaptive."""

@@ -18,9 +18,10 @@ from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.chain import Chain
 from sfumato.privacy.events import Event, NoGuarantee
-from sfumato.privacy.ledger import _RELATIONS, Entry, Ledger, _now
+from sfumato.privacy.ledger import Entry, Ledger, _now
 from sfumato.privacy.ledger_lines import START, VERSION, budget_to, entry_to, event_to, seal
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import Kind
 from sfumato.typing import Relation
 
 
@@ -44,6 +45,8 @@ class FileLedger(Ledger):
         Why releases are made; stands in the file beside user, machine, process and time.
     rehearsal : bool
         For a new file: accept only seeded runs, which have no guarantee.
+    protects : {"record", "person"}, optional
+        Whom the cap protects, "record" for a new file. The `unit` of each run says how many rows of a person count.
 
     Notes
     -----
@@ -71,13 +74,14 @@ class FileLedger(Ledger):
         *,
         purpose: str = "",
         rehearsal: bool = False,
+        protects: Kind | None = None,
     ) -> None:
         self.path = Path(path)
         self.purpose = purpose
         self._run = ""
         self._chain = Chain()
         if cap is not None:
-            self._create(cap, relation or "replace", rehearsal)
+            self._create(cap, relation or "replace", rehearsal, protects or "record")
         self.refresh()
         account = self._account
         super().__init__(account.cap, account.relation, rehearsal=account.rehearsal)
@@ -86,6 +90,12 @@ class FileLedger(Ledger):
                 f"ledger: {self.path} exists with cap {account.cap.describe()} and relation {account.relation!r}; "
                 "leave cap and relation out, or merge it into a new ledger with another cap."
             )
+        if protects not in (None, account.protects):
+            raise InputError(f"ledger: {self.path} protects any one {account.protects}, not a {protects}; use another.")
+
+    @property
+    def protects(self) -> Kind:
+        return self._account.protects
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -137,6 +147,7 @@ class FileLedger(Ledger):
 
     def record(self, entry: Entry) -> None:
         """Write a release and wait for the disk; refused if neither the reservation nor the cap has room for it."""
+        self._refuse_another_unit(entry)
         with self._writing() as fd:
             if self._run and self._own.closed:
                 raise BudgetError(f"the run was closed in {self.path}, so nothing more is released; fit again.")
@@ -190,7 +201,7 @@ class FileLedger(Ledger):
             return super().guarantee
         return (
             f"The {len(self)} releases recorded in {self.path.name} so far, and all that its cap still admits, are "
-            f"differentially private with {self.budget.describe()} with respect to {_RELATIONS[self.relation]}."
+            f"differentially private with {self.budget.describe()} with respect to {self.neighbours}."
         )
 
     @property
@@ -235,8 +246,10 @@ class FileLedger(Ledger):
         io.append(fd, self.path, whole, self._chain.size)
         self._chain = chain
 
-    def _create(self, cap: Budget, relation: Relation, rehearsal: bool) -> None:
+    def _create(self, cap: Budget, relation: Relation, rehearsal: bool, protects: Kind) -> None:
         terms = {"version": VERSION, "cap": budget_to(cap), "relation": relation, "rehearsal": rehearsal}
+        if protects != "record":  # what a ledger protects that does not say so
+            terms["protects"] = protects
         about = {"purpose": self.purpose, "by": io.who(), "at": _now(), "id": secrets.token_hex(16)}
         io.create(self.path, seal("header", terms | about, START)[1])
 

@@ -13,10 +13,11 @@ from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Entry, Ledger
 from sfumato.privacy.ledger_file import FileLedger
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.report.document import LedgerRow
 from sfumato.typing import Relation
 
-RELATIONS = {"replace": "replace one record", "add-remove": "add or remove one record"}
+RELATIONS = {"replace": "replace one", "add-remove": "add or remove one"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ def account_of(estimator: Any) -> Account:
     own = own_ledger(estimator)
     return Account(
         budget=own.budget.describe(),
-        neighbours=RELATIONS[own.relation],
+        neighbours=f"{RELATIONS[own.relation]} {own.protects}{_rows_of(own.unit)}",
         guarantee=own.guarantee,
         total=f"All releases together: {own.budget.describe()}",
         rows=_rows(own.entries, own.budget.delta or 1e-6),
@@ -58,9 +59,17 @@ def own_ledger(estimator: Any) -> Ledger:
 
 def restored(budget: Budget, relation: Relation, rehearsal: bool, entries: Iterable[Entry]) -> Ledger:
     """A ledger that holds these entries, with the times at which they were made."""
-    ledger = Ledger(budget, relation, rehearsal=rehearsal)
-    ledger._entries = tuple(entries)
+    listed = tuple(entries)
+    unit = listed[0].unit if listed else RECORD
+    ledger = Ledger(budget, relation, rehearsal=rehearsal, unit=unit)
+    ledger._entries = listed
     return ledger
+
+
+def _rows_of(unit: Unit) -> str:
+    if unit.rows is None:
+        return ""
+    return f" with up to {unit.rows} row{'s' if unit.rows > 1 else ''}{' (declared)' if unit.declared else ''}"
 
 
 def _on_devices(ledger: LocalLedger) -> Account:

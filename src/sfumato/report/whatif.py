@@ -70,4 +70,4 @@ def _loss(plan: Explanation, factor: float, n: float, population: Population) ->
         other = replace(budget, rho=budget.rho * factor)
     else:
         other = replace(budget, epsilon=(budget.epsilon or 1.0) * factor)
-    return forecast(plan.plan.calibrate(other), n, population, relation=plan.relation, draws=2)
+    return forecast(plan.noisy(plan.plan.calibrate(other)), n, population, relation=plan.relation, draws=2)
