@@ -24,9 +24,7 @@ def written(ledger: Ledger) -> dict[str, Any]:
         "relation": ledger.relation,
         "rehearsal": ledger.rehearsal,
         "guarantee": ledger.guarantee,
-        "entries": [
-            _members(entry) | {"event": _event_members(entry.event)} | _unit(entry) for entry in ledger.entries
-        ],
+        "entries": [_members(entry) for entry in ledger.entries],
     }
 
 
@@ -41,12 +39,9 @@ def read(node: Node) -> Ledger:
 
 
 def _members(entry: Entry) -> dict[str, Any]:
-    return {name: getattr(entry, name) for name in MEMBERS}
-
-
-def _unit(entry: Entry) -> dict[str, Any]:
-    """Whom the entry protects, unless it is a record."""
-    return {} if entry.unit == RECORD else {"unit": str(entry.unit)}
+    """All members; whom the entry protects only if it is not a record, as in files of before."""
+    members = {name: getattr(entry, name) for name in MEMBERS} | {"event": _event_members(entry.event)}
+    return members if entry.unit == RECORD else members | {"unit": str(entry.unit)}
 
 
 def _event_members(event: Event) -> dict[str, Any]:

@@ -34,8 +34,8 @@ class PerPerson(Restated):
     person is added or removed, ``k max(diameter_j, sqrt(2) norm_j)`` where one is replaced. In units of ``S_j / k`` a
     step moves part j alone by at most 1 (a record is added or removed, or replaced within the part), or two parts by at
     most 1 / sqrt(2) each (the new record is in another part): a vector over the parts that is at most 1 long. At most k
-    of them add up to a vector of length k. So the sums of all parts together move by at most 1 in units of S_j, and cost
-    one mu. The steps of each part are fixed by the pair of data sets, so the queries may depend on earlier answers.
+    of them add up to a vector of length k. So the sums of all parts together move by at most 1 in units of S_j, and
+    cost one mu. The steps of each part are fixed by the pair of data sets, so queries may depend on earlier answers.
     """
 
     query: BoundedSum
