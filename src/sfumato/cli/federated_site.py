@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.failures import as_usage
-from sfumato.cli.options import Classes, Relation, categories, names
+from sfumato.cli.options import Classes, Person, Relation, categories, names
 from sfumato.cli.terminal import note
 from sfumato.errors import InputError
 
@@ -32,6 +32,7 @@ def site(
     cap: Annotated[float | None, typer.Option(help="Epsilon that all runs together may ever spend here.")] = None,
     cap_delta: Annotated[float, typer.Option(help="Its delta.")] = 1e-6,
     relation: Relation = None,
+    person: Person = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger file; NAME.jsonl if not given.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where answers are kept; NAME-answers if not given.")] = None,
     classes: Classes = None,
@@ -55,7 +56,7 @@ def site(
         raise InputError(f"coordinator must be host:port, such as coordinator.example:8000, got {coordinator!r}.")
     account, answers = ledger or Path(f"{name}.jsonl"), folder or Path(f"{name}-answers")
     budget, neighbours = _cap(account, cap, cap_delta), None if relation is None else relation_of(relation)
-    source = open_source(find(data), response, names(features), names(classes), categories(categorical))
+    source = open_source(find(data), response, names(features), names(classes), categories(categorical), person=person)
     mine = Site(source, account, answers, name=name, random_state=rehearse)
 
     from sfumato.federated.flower.node import Node
@@ -63,7 +64,8 @@ def site(
 
     node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
     with as_usage():
-        FileLedger(account, budget, neighbours, rehearsal=rehearse is not None)
+        seeded = rehearse is not None
+        FileLedger(account, budget, neighbours, rehearsal=seeded, protects="person" if person else "record")
     mine.facts()  # what the coordinator would be refused for is better told now
     note(f"{name} answers {coordinator} within the cap of {account}; Ctrl-C stops it.")
     node.serve()

@@ -20,9 +20,11 @@ from sfumato.cli.options import (
     Epsilon,
     Estimator,
     MaxFeatures,
+    Person,
     Picture,
     Relation,
     Rho,
+    RowsPerPerson,
     Slices,
     categories,
     complete_column,
@@ -67,6 +69,8 @@ def fit(
     delta: Delta = None,
     rho: Rho = None,
     relation: Relation = None,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = None,
     cap_ledger: Annotated[
         Path | None,
         typer.Option(
@@ -112,7 +116,7 @@ def fit(
 
     sfumato fit patients.parquet --estimator pca --features 'lab_*' --directions 3 --out labs
     """
-    study = Study(data, response, names(second), names(features), categories(categorical), bounds, drop_missing)
+    study = Study(data, response, names(second), names(features), categories(categorical), bounds, drop_missing, person)
     wishes = Wishes(
         estimator,
         epsilon,
@@ -126,6 +130,7 @@ def fit(
         picture=picture,
         max_features=max_features,
         slices=slices,
+        rows_per_person=rows_per_person if rows_per_person or person is None else 1,
     )
     columns = {"response": study.response, "second": study.second}
     check_options(wishes.member, wishes.options() | columns, needed=("response", "second"))
@@ -140,7 +145,8 @@ def _rehearse(study: Study, wishes: Wishes) -> None:
         estimator, source = prepare(study, wishes)
         plan = plan_of(estimator, source)
         from sfumato.cli.show import show_plan
-    size = "records" if wishes.relation == "add-remove" else f"{plan.n_samples:,} records"
+    private = wishes.relation == "add-remove" or wishes.rows_per_person is not None
+    size = "records" if private else f"{plan.n_samples:,} records"
     features = " and ".join(map(str, sizes(source)))
     show_plan(stdout(), plan, f"Plan for {size} of {features} features; nothing was spent")
 

@@ -26,6 +26,7 @@ class Study:
     categorical: dict[str, list[str]]
     bounds: str
     drop_missing: bool
+    person: str | None = None
 
     @property
     def title(self) -> str:
@@ -45,6 +46,7 @@ class Study:
             self.categorical,
             drop_missing=self.drop_missing,
             second=self.second or (),
+            person=self.person,
         )
 
     def public_bounds(self, source: "FileSource") -> "dict[str, Bounds | None]":
@@ -79,7 +81,8 @@ def plan_of(estimator: Any, source: "FileSource") -> "Explanation":
 
     # Any classes make the same plan: those of a text response need not be known for it.
     asked = clone(estimator).set_params(classes=("",)) if source.response.categories is not None else estimator
-    n = source.count() if estimator.relation == "replace" else 1
+    public = estimator.relation == "replace" and estimator.rows_per_person is None
+    n = source.count() if public else 1
     return asked.explain(n, *sizes(source))  # type: ignore[no-any-return]
 
 

@@ -126,7 +126,7 @@ class SiteCurator(Curator):
             self._noise.begin(name)
         if self._trust.share == 1:
             return super().answer(query, name)
-        line = self._take(name)
+        line, query = self._take(name), self._ledger.unit.of(query)
         event = line.event
         if not isinstance(event, Gaussian):
             raise RuntimeError(f"the plan's line {name!r} is not Gaussian, so its noise cannot be shared.")
