@@ -9,7 +9,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sfumato.errors import InputError
-from sfumato.privacy.unit import Unit
+from sfumato.local.answers import Answers
+from sfumato.privacy.unit import Unit, unit_of
 from sfumato.records import Response, is_finite
 from sfumato.sources import ArraySource, Source, declared_response
 from sfumato.tables import features_to_array, response_to_array
@@ -56,6 +57,18 @@ def has_ids(X: Any, groups: Any) -> bool:
     if isinstance(X, Source) and groups is not None:
         raise InputError("groups must be left out when x is a scanned source; name the column: scan(..., person='id').")
     return groups is not None or (isinstance(X, Source) and X.has_people)
+
+
+def device_unit(estimator: Any, X: Any, y: Any, groups: Any) -> Unit:
+    """How many rows each person's device answers for; what has been answered can no longer be left out."""
+    if not isinstance(y, Answers):
+        return unit_of(estimator.rows_per_person, has_ids(X, groups))
+    if groups is not None:
+        raise InputError(
+            "groups must be left out when y was randomised on the devices; rows_per_person says how many answers each "
+            "person gave at most."
+        )
+    return unit_of(estimator.rows_per_person, has_ids=False)
 
 
 def first_rows(source: Source, groups: Any, unit: Unit) -> Source:

@@ -95,16 +95,33 @@ class Budget:
         >>> round(Budget.zcdp(0.5).per_row(5).rho, 12)
         0.02
         """
-        if not isinstance(rows, Integral) or isinstance(rows, bool) or int(rows) < 1:
-            raise BudgetError(f"rows must be a whole number from 1 on, got {rows!r}; give the most rows of any person.")
+        return self._divided("rows", rows, 1.0)
+
+    def per_answer(self, answers: int) -> "Budget":
+        """The budget of one Gaussian answer, if `answers`, each with noise of its own, must not cost more together.
+
+        Their squared mus add up (Dong, Roth and Su 2022, corollary 3.3): divide mu by the root. That is less than
+        `per_row` takes, because each answer has noise of its own, of which the others know nothing.
+
+        >>> Budget.zcdp(0.5).per_answer(5)
+        Budget(epsilon=None, delta=None, rho=0.1)
+        """
+        return self._divided("answers", answers, 0.5)
+
+    def _divided(self, name: str, count: int, power: float) -> "Budget":
+        """The budget with ``mu / count**power``, delta as it is."""
+        if not isinstance(count, Integral) or isinstance(count, bool) or int(count) < 1:
+            raise BudgetError(f"{name} must be a whole number from 1 on, got {count!r}; give the most of any person.")
+        if count == 1:
+            return self
         match self:
             case Budget(epsilon=float(), delta=float(delta)):
-                epsilon = gdp_epsilon(self.mu() / int(rows), delta)
+                epsilon = gdp_epsilon(self.mu() / int(count) ** power, delta)
                 if epsilon == 0.0:
-                    raise BudgetError(f"the budget {self.describe()} is too small for {rows} rows; raise it.")
+                    raise BudgetError(f"the budget {self.describe()} is too small for {count} {name}; raise it.")
                 return Budget.approximate(epsilon, delta)
             case Budget(rho=float(rho)):
-                return Budget.zcdp(rho / int(rows) ** 2)
+                return Budget.zcdp(rho / int(count) ** (2.0 * power))
         raise AssertionError("a Budget has epsilon and delta, or rho")
 
     def allows(self, events: Sequence[Event]) -> bool:

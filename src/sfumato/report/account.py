@@ -66,6 +66,10 @@ def restored(budget: Budget, relation: Relation, rehearsal: bool, entries: Itera
     return ledger
 
 
+def _answers(unit: Unit) -> str:
+    return "one answer and pays once" if unit.factor == 1 else f"up to {unit.factor} answers and pays for all of them"
+
+
 def _rows_of(unit: Unit) -> str:
     if unit.rows is None:
         return ""
@@ -73,13 +77,12 @@ def _rows_of(unit: Unit) -> str:
 
 
 def _on_devices(ledger: LocalLedger) -> Account:
-    largest = max(total_epsilon((entry.event,), ledger.delta) for entry in ledger.entries)
-    spent = f"epsilon = {largest:.10g}" + (f", delta = {ledger.delta:.3g}" if ledger.delta else " (pure)")
+    spent = f"epsilon = {ledger.spent():.10g}" + (f", delta = {ledger.delta:.3g}" if ledger.delta else " (pure)")
     return Account(
         budget=f"{spent}, each person",
         neighbours=f"any other value of {re.split('[;(]', ledger.protects)[0].strip()}",
         guarantee=ledger.guarantee,
-        total=f"Every person gives one answer and pays once: {spent}",
+        total=f"Every person gives {_answers(ledger.unit)}: {spent}",
         rows=_rows(ledger.entries, ledger.delta),
         rehearsal=ledger.rehearsal,
     )
