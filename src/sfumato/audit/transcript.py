@@ -115,7 +115,8 @@ class Witness(Curator):
         event = self._open[name].event
         picked = super().select(query, name)
         assert isinstance(event, Selection) and self._heard.last is not None
-        self.transcript.append(Pick(self._heard.last, picked, 2.0 * query.peak(self.relation) / event.epsilon))
+        asked = self._heard.last  # with the bounds of a person's rows, where persons are protected
+        self.transcript.append(Pick(asked, picked, 2.0 * asked.peak(self.relation) / event.epsilon))
         return picked
 
     def _keep(self, release: Release) -> Release:
