@@ -48,10 +48,10 @@ def cost(replications: int) -> None:
     for people in sizes:
         seen = replicate(distances, replications, people)
         rows.append((f"{people:,}", *(mean(column) for column in seen.T)))
-    header = ("people", "records protected", "one averaged row each", *(f"{k} row{'s'[: k > 1]} count" for k in ROWS))
+    header = ("people", "records protected", "one averaged row each", *(f"rows that count: {k}" for k in ROWS))
     intro = (
-        f"What protecting persons costs\n1 to {VISITS} visits of each person, {FEATURES} features, epsilon = {EPSILON:g},"
-        f" delta = {DELTA:g}; distance to the true direction, mean of {replications} panels with its standard error."
+        f"What protecting persons costs\n1 to {VISITS} visits of each person, {FEATURES} features, "
+        f"epsilon = {EPSILON:g}, delta = {DELTA:g}; distance to the true direction, mean of {replications} panels with its standard error."
         " The first column protects a single visit, not the person."
     )
     write("persons", f"python -m benchmarks persons --replications {replications}", intro, header, rows)
@@ -77,8 +77,8 @@ def attacked(replications: int) -> None:
         "claim",
     )
     intro = (
-        f"An attacker who may change all rows of a person\nPrivateSIR by descent at epsilon = 20, {RUNS} fits of each of two"
-        " neighbours, confidence 99 %. The person has two rows more than count. The largest move is exact: what the"
+        f"An attacker who may change all rows of a person\nPrivateSIR by descent at epsilon = 20, {RUNS} fits of each "
+        "of two neighbours, confidence 99 %. The person has two rows more than count. The largest move is exact: what the"
         " neighbours differ by, over the noise, in 20 fits."
     )
     write("persons-audit", f"python -m benchmarks persons --replications {replications}", intro, header, rows)
