@@ -51,7 +51,8 @@ def cost(replications: int) -> None:
     header = ("people", "records protected", "one averaged row each", *(f"rows that count: {k}" for k in ROWS))
     intro = (
         f"What protecting persons costs\n1 to {VISITS} visits of each person, {FEATURES} features, "
-        f"epsilon = {EPSILON:g}, delta = {DELTA:g}; distance to the true direction, mean of {replications} panels with its standard error."
+        f"epsilon = {EPSILON:g}, delta = {DELTA:g}; distance to the true direction, mean of "
+        f"{replications} panels with its standard error."
         " The first column protects a single visit, not the person."
     )
     write("persons", f"python -m benchmarks persons --replications {replications}", intro, header, rows)
@@ -78,8 +79,8 @@ def attacked(replications: int) -> None:
     )
     intro = (
         f"An attacker who may change all rows of a person\nPrivateSIR by descent at epsilon = 20, {RUNS} fits of each "
-        "of two neighbours, confidence 99 %. The person has two rows more than count. The largest move is exact: what the"
-        " neighbours differ by, over the noise, in 20 fits."
+        "of two neighbours, confidence 99 %. The person has two rows more than count. The largest move is exact: "
+        "what the neighbours differ by, over the noise, in 20 fits."
     )
     write("persons-audit", f"python -m benchmarks persons --replications {replications}", intro, header, rows)
 
