@@ -38,6 +38,9 @@ def create(
     rho: Rho = None,
     relation: Annotated[str, typer.Option(help="'replace' or 'add-remove'.")] = "replace",
     purpose: Annotated[str, typer.Option(help="What the data may be used for.")] = "",
+    person: Annotated[
+        bool, typer.Option("--person", help="For runs that protect persons with all their rows, not records.")
+    ] = False,
 ) -> None:
     """Open a new account with a cap on what all runs together may spend."""
     from sfumato.privacy.ledger import FileLedger
@@ -45,7 +48,8 @@ def create(
 
     if path.exists():
         raise InputError(f"ledger: {path} exists already; look at it with 'sfumato ledger show {path}'.")
-    ledger = FileLedger(path, _cap(epsilon, delta, rho), relation_of(relation), purpose=purpose)
+    cap, neighbours = _cap(epsilon, delta, rho), relation_of(relation)
+    ledger = FileLedger(path, cap, neighbours, purpose=purpose, protects="person" if person else "record")
     _say(f"{path}: cap {ledger.budget.describe()}; fit with --cap-ledger {path}")
 
 

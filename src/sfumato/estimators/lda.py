@@ -165,6 +165,10 @@ class PrivateLDA(PrivateReducer):
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     ledger : Ledger, optional
@@ -212,6 +216,7 @@ class PrivateLDA(PrivateReducer):
         *,
         calibration: str = "tight",
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -224,11 +229,12 @@ class PrivateLDA(PrivateReducer):
         self.method = method
         self.calibration = calibration
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart.
 
         Whatever the type of y, its values are names of classes: no value of one record decides what the others are.
@@ -238,7 +244,7 @@ class PrivateLDA(PrivateReducer):
                 "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
                 "scan(..., response_kind='categorical')."
             )
-        session = open_session(self, X, y, response_kind="categorical")
+        session = open_session(self, X, y, groups, response_kind="categorical")
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
             return self._printed(task, session)

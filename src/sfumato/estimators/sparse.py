@@ -51,7 +51,7 @@ class PrivateSparseSIR(PrivateSIR):
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
         records (if public), of features and the budget: 4 to 8. The paper's methods keep all they pick, 6 unless a
         number is given; "validate" lets them choose privately among 8 (Algorithm C.6, corrected).
-    relation, rho, classes, picture, ledger, random_state
+    relation, rows_per_person, rho, classes, picture, ledger, random_state
         As in `PrivateSIR`.
 
     Attributes
@@ -90,6 +90,7 @@ class PrivateSparseSIR(PrivateSIR):
         calibration: str = "tight",
         max_features: int | str = "auto",
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         picture: bool | float = False,
@@ -104,6 +105,7 @@ class PrivateSparseSIR(PrivateSIR):
             method,
             calibration=calibration,
             relation=relation,
+            rows_per_person=rows_per_person,
             rho=rho,
             classes=classes,
             picture=picture,
@@ -112,9 +114,9 @@ class PrivateSparseSIR(PrivateSIR):
         )
         self.max_features = max_features
 
-    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
-        session = open_session(self, X, y, response_kind=response_kind)
+        session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
         self.screen_: Screen | None = None
         if isinstance(task, PaperTask):
