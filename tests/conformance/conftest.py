@@ -23,6 +23,7 @@ from sfumato.statistics.histograms import (
 )
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.parts import Part
+from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
@@ -155,6 +156,7 @@ CASES = [
     Case("moments", lambda p: Moments(grid(p), 0.8)),
     Case("moments of all", lambda p: Moments(grid(p), float(np.sqrt(p)), centre_weight=1.0)),
     Case("moments, centre first", lambda p: Moments(grid(p), 0.01, centre_weight=2.0)),
+    Case("moments, one row of a person", lambda p: PerPerson(Moments(grid(p), 0.8), 1)),
     Case("residual sizes", lambda p: ResidualHistogram(residual(p, numbers(), 0.5, 1.0))),
     Case("residual products", lambda p: ResidualProduct(residual(p, numbers()), 1.0)),
     Case("residual products of classes", lambda p: ResidualProduct(residual(p, codes()), 0.3), has_codes=True),

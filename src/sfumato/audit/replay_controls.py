@@ -56,7 +56,7 @@ def _unclipped(query: BoundedSum) -> BoundedSum:
 class LeakedCount(PrivatePCA):
     """Uses the number of records where it is private."""
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         self._seen = len(X)
         fitted = super().fit(X)
         del self._seen
@@ -72,7 +72,7 @@ class BoundsFromData(PrivatePCA):
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
         return replace(super()._task(n_features, n_records, response), bounds=self._range)
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         lower, upper = (np.clip(end, -1e100, 1e100) for end in (X.min(axis=0), X.max(axis=0)))
         self._range = Bounds(lower, upper + 1e-6 + 1e-6 * np.abs(upper))
         fitted = super().fit(X)

@@ -102,8 +102,9 @@ class _Recorder:
         return told
 
     def _keep(self, query: BoundedSum, name: str, told: Any, noise: bytes) -> None:
-        exact = _exact(self.behind, query)
-        self.tape.steps.append(Step(_label(self.behind, name), fingerprint(query), exact, told, noise))
+        asked = self.behind.bounded(query)
+        exact = _exact(self.behind, asked)
+        self.tape.steps.append(Step(_label(self.behind, name), fingerprint(asked), exact, told, noise))
 
 
 class DivergedError(Exception):
@@ -179,6 +180,7 @@ class _Player:
 
     def answer(self, query: BoundedSum, name: str) -> Release:
         honest = self.door.answer(query, name)  # the real door is used up as on D: plan, ledger, sum, noise
+        query = self.behind.bounded(query)
         step = self._next(query, name, fingerprint(honest.noise_std))
         difference = np.asarray(_exact(self.behind, query) - step.exact, dtype=np.float64)
         moved, event = self.playback.moved, self.behind.plan.line(name).event
@@ -194,6 +196,7 @@ class _Player:
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
         self.door.select(query, name)
+        query = self.behind.bounded(query)
         step = self._next(query, name, b"")
         assert isinstance(self.behind.plan.line(name).event, Selection)
         exact = _exact(self.behind, query)

@@ -17,6 +17,7 @@ class Watched(Source):
             source.has_response,
             source.n_second,
         )
+        self.has_people = source.has_people
 
     def parts(self) -> list[int]:
         return self._source.parts()
@@ -27,3 +28,6 @@ class Watched(Source):
 
     def count(self) -> int:
         return self._source.count()
+
+    def first_rows(self, rows: int) -> Source:
+        return Watched(self._source.first_rows(rows), self._told)

@@ -16,6 +16,7 @@ from sfumato.forecast.prospect import Prospect
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Response
 from sfumato.sources import declared_response
 from sfumato.typing import FloatArray
@@ -38,6 +39,7 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     delta: Any
     rho: Any
     relation: Any
+    rows_per_person: Any = None
     directions_: FloatArray
     mean_: FloatArray
     ledger_: Ledger
@@ -48,10 +50,11 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         n_samples, n_features = sizes_of(n_samples, n_features)
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         response = declared_response(self._numeric_response, getattr(self, "classes", None))
-        public = n_samples if relation == "replace" else None
+        unit = unit_of(self.rows_per_person, has_ids=False)
+        public = n_samples if relation == "replace" and unit == RECORD else None
         task = self._task(n_features, public, response)
-        plan = task.plan().calibrate(budget)
-        return Explanation(plan, budget, relation, n_samples, n_features, task, task.prospect())
+        plan = task.plan().calibrate(budget, unit.factor)
+        return Explanation(plan, budget, relation, n_samples, n_features, task, task.prospect(), unit.rows)
 
     def transform(self, X: Any) -> FloatArray:
         """Coordinates of records along the directions. They are the records' own values: keep them with the data."""

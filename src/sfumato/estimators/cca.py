@@ -21,6 +21,7 @@ from sfumato.privacy.asking import Asking, ask, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Records
 from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows
 from sfumato.solve.subspace import subspace_distance
@@ -141,6 +142,10 @@ class PrivateCCA(PrivateReducer):
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     ledger : Ledger, optional
@@ -183,6 +188,7 @@ class PrivateCCA(PrivateReducer):
         method: str = "auto",
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -194,6 +200,7 @@ class PrivateCCA(PrivateReducer):
         self.y_bounds = y_bounds
         self.method = method
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
@@ -202,16 +209,18 @@ class PrivateCCA(PrivateReducer):
         """The plan before any data: every release, what it costs and how much noise it gets."""
         n_samples, n_features = sizes_of(n_samples, n_features)
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
-        task = self._pair(n_features, n_targets, n_samples if relation == "replace" else None)
-        size, plan = n_features + n_targets, task.plan().calibrate(budget)
-        return Explanation(plan, budget, relation, n_samples, size, task, task.prospect())
+        unit = unit_of(self.rows_per_person, has_ids=False)
+        public = relation == "replace" and unit == RECORD
+        task = self._pair(n_features, n_targets, n_samples if public else None)
+        size, plan = n_features + n_targets, task.plan().calibrate(budget, unit.factor)
+        return Explanation(plan, budget, relation, n_samples, size, task, task.prospect(), unit.rows)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the pairs of directions of the tables X (n, p) and y (n, q).
 
         X may be a Source that names both: ``sfumato.scan(path, second=[...])``, without y.
         """
-        session = open_session(self, X, y, paired_source)
+        session = open_session(self, X, y, groups, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
         self._keep(*drive(task.run(), session.open(task.plan())), session.ledger)

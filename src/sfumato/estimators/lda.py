@@ -169,6 +169,10 @@ class PrivateLDA(PrivateReducer):
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     ledger : Ledger, optional
@@ -215,6 +219,7 @@ class PrivateLDA(PrivateReducer):
         method: str = "auto",
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -226,27 +231,28 @@ class PrivateLDA(PrivateReducer):
         self.classes = classes
         self.method = method
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart.
 
         Whatever the type of y, its values are names of classes: no value of one record decides what the others are.
         """
-        session = self._open(X, y)
+        session = self._open(X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         self._keep(drive(task.run(), session.open(task.plan())), session.ledger)
         return self
 
-    def _open(self, X: Any, y: Any) -> Session:
+    def _open(self, X: Any, y: Any, groups: Any) -> Session:
         if isinstance(X, Source) and X.has_response and X.response.categories is None:
             raise InputError(
                 "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
                 "scan(..., response_kind='categorical')."
             )
-        return open_session(self, X, y, response_kind="categorical")
+        return open_session(self, X, y, groups, response_kind="categorical")
 
     def _keep(self, outcome: DiscriminantOutcome, ledger: Ledger) -> None:
         self.directions_ = outcome.spectrum.directions

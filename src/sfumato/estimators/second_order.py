@@ -150,6 +150,7 @@ class _SecondOrder(PrivateReducer):
         n_slices: int = 5,
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         ledger: Ledger | None = None,
@@ -161,17 +162,18 @@ class _SecondOrder(PrivateReducer):
         self.bounds = bounds
         self.n_slices = n_slices
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.classes = classes
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y.
 
-        `response_kind` declares what y is, as in `PrivateSIR.fit`.
+        `groups` says whose row it is, and `response_kind` declares what y is, as in `PrivateSIR.fit`.
         """
-        session = open_session(self, X, y, response_kind=response_kind)
+        session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         outcome = drive(task.run(), session.open(task.plan()))
         self.directions_ = outcome.spectrum.directions
@@ -214,6 +216,10 @@ class PrivateSAVE(_SecondOrder):
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     classes : sequence, optional

@@ -43,6 +43,10 @@ class PrivateSIR(PrivateReducer):
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     classes : sequence, optional
@@ -100,6 +104,7 @@ class PrivateSIR(PrivateReducer):
         method: str = "auto",
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         picture: bool | float = False,
@@ -112,13 +117,14 @@ class PrivateSIR(PrivateReducer):
         self.bounds = bounds
         self.method = method
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.classes = classes
         self.picture = picture
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the directions.
 
         Parameters
@@ -127,10 +133,12 @@ class PrivateSIR(PrivateReducer):
             Features; or the result of `sfumato.scan`, which names its own response.
         y : array or series
             Response: numbers of any scale, booleans, or categories.
+        groups : array or series, optional
+            Whose row it is: the fit then protects persons (see `rows_per_person`).
         response_kind : {"numeric", "categorical"}, optional
             What y is, if it is not to be taken from the type of its column, which counts as public.
         """
-        session = open_session(self, X, y, response_kind=response_kind)
+        session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         self._keep(drive(task.run(), session.open(task.plan())), session.ledger)
         return self

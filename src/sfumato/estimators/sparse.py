@@ -44,7 +44,7 @@ class PrivateSparseSIR(PrivateSIR):
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
         records (if public), of features and the budget: 4 to 8.
-    relation, rho, classes, picture, ledger, random_state
+    relation, rows_per_person, rho, classes, picture, ledger, random_state
         As in `PrivateSIR`.
 
     Attributes
@@ -82,6 +82,7 @@ class PrivateSparseSIR(PrivateSIR):
         *,
         max_features: int | str = "auto",
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         picture: bool | float = False,
@@ -95,6 +96,7 @@ class PrivateSparseSIR(PrivateSIR):
             bounds,
             method,
             relation=relation,
+            rows_per_person=rows_per_person,
             rho=rho,
             classes=classes,
             picture=picture,
@@ -103,9 +105,9 @@ class PrivateSparseSIR(PrivateSIR):
         )
         self.max_features = max_features
 
-    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
-        session = open_session(self, X, y, response_kind=response_kind)
+        session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
         outcome, screened = drive(run_sparse(task), session.open(task.plan()))
         self.screen_: Screen | None = screened

@@ -20,6 +20,7 @@ from sfumato.federated.task import federated_task, too_small
 from sfumato.federated.terms import Terms
 from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
+from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.settings.federated import FederatedCurator, SiteLedger, SitesLostError, trust_of
 
 
@@ -100,15 +101,16 @@ def _agree(
     remote.dismiss(dict.fromkeys(late, "was not there when this run began."))
     _enough(remote, needed)
     journal.begin({site: facts.n_records for site, facts in remote.facts.items()})
-    planned = federated_task(fitted, _as_begun(remote.facts, journal.members), relation)
+    unit = unit_of(fitted.rows_per_person, has_ids=True) if fitted.rows_per_person is not None else RECORD
+    planned = federated_task(fitted, _as_begun(remote.facts, journal.members), relation, unit=unit)
     trust = trust_of("sites", len(journal.members))
-    ledger = SiteLedger(budget, relation, rehearsal=any(facts.rehearsal for facts in remote.facts.values()))
+    ledger = SiteLedger(budget, relation, rehearsal=any(facts.rehearsal for facts in remote.facts.values()), unit=unit)
     ledger.trust = trust
     shares = tuple((line.name, line.share) for line in planned.plan().lines)
-    remote.propose(Terms(journal.run, relation, budget, trust, shares), ledger)
+    remote.propose(Terms(journal.run, relation, budget, trust, shares, unit), ledger)
     _enough(remote, needed)
     # Those who accepted hold to the plan that was proposed, whoever did not: method, rounds and steps stay.
-    accepted = federated_task(fitted, _as_begun(remote.facts, journal.accepted), relation)
+    accepted = federated_task(fitted, _as_begun(remote.facts, journal.accepted), relation, unit=unit)
     return replace(planned, n_records=accepted.n_records), ledger
 
 

@@ -15,6 +15,7 @@ from sfumato.federated.voting import PICKS, rounds
 from sfumato.iterate.descent import Schedule
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import budget_of
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.typing import Relation
 
 FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)
@@ -69,7 +70,7 @@ def too_small(facts: Mapping[str, Facts], least: int | str | None, budget: Budge
 
 
 def federated_task(
-    estimator: Any, facts: Mapping[str, Facts], relation: Relation, noises: float | None = None
+    estimator: Any, facts: Mapping[str, Facts], relation: Relation, noises: float | None = None, unit: Unit = RECORD
 ) -> Task | SparseSites:
     """The task of a federated fit, every fact of the sites compared.
 
@@ -84,7 +85,7 @@ def federated_task(
         _same(first[0], name, "kind of response", first[1].response, other.response)
         _same(first[0], name, "names of the features", first[1].feature_names, other.feature_names)
     sizes = [fact.n_records for fact in facts.values()]
-    n_records = None if relation == "add-remove" else _total(sizes)
+    n_records = None if relation == "add-remove" or unit != RECORD else _total(sizes)
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     schedule = schedule_of(len(facts), n_records, budget)
     task = estimator._task(first[1].n_features, n_records, first[1].response)
@@ -111,5 +112,5 @@ def _same(first: str, other: str, what: str, a: object, b: object) -> None:
 
 def _total(sizes: Sequence[int | None]) -> int:
     if any(size is None for size in sizes):
-        raise InputError("sites: the number of records must be public under relation='replace'.")
+        raise InputError("sites: the number of records must be public if records are protected and replaced.")
     return sum(size for size in sizes if size is not None)

@@ -17,6 +17,7 @@ from sfumato.iterate.shape import plan_shape
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import relation_of
 from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response
 from sfumato.settings.federated import Trust, trust_of
 from sfumato.statistics.gradients import ResidualHistogram, ResidualProduct
@@ -75,24 +76,26 @@ class Terms:
     budget: Budget
     trust: Trust
     shares: tuple[tuple[str, float], ...]
+    unit: Unit = RECORD
 
     def plan(self) -> Plan:
         """The calibrated plan, computed by whoever reads the terms: noise is never taken from the wire."""
         lines = tuple(replace(KNOWN[name], share=share, rho=0.0) for name, share in self.shares)
-        return Plan(lines).calibrate(self.budget)
+        return Plan(lines).calibrate(self.budget, self.unit.factor)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "rho": self.budget.rho}
         trust = {"kind": self.trust.kind, "sites": self.trust.sites, "honest": self.trust.honest}
         shares = [list(share) for share in self.shares]
-        return {"run": self.run, "relation": self.relation, "budget": budget, "trust": trust, "shares": shares}
+        terms = {"run": self.run, "relation": self.relation, "budget": budget, "trust": trust, "shares": shares}
+        return terms if self.unit == RECORD else terms | {"rows_per_person": self.unit.rows}
 
 
 def terms_from(data: Any) -> Terms:
     """The terms, or `RefusedError`."""
     keys = {"run", "relation", "budget", "trust", "shares"}
-    if not isinstance(data, dict) or set(data) != keys:
+    if not isinstance(data, dict) or set(data) - {"rows_per_person"} != keys:
         raise RefusedError("the plan does not have the known fields.")
     budget, trust = data["budget"], data["trust"]
     if not isinstance(budget, dict) or set(budget) != {"epsilon", "delta", "rho"}:
@@ -102,10 +105,11 @@ def terms_from(data: Any) -> Terms:
     try:
         total = Budget(**budget)
         chosen = trust_of(trust["kind"], trust["sites"], trust["honest"])
-        relation = relation_of(data["relation"])
+        relation, unit = relation_of(data["relation"]), unit_of(data.get("rows_per_person"), has_ids=True)
+        unit = unit if "rows_per_person" in data else RECORD
     except SfumatoError as error:
         raise RefusedError(f"the plan is refused: {error}") from None
-    return Terms(run_from(data["run"]), relation, total, chosen, _shares(data["shares"]))
+    return Terms(run_from(data["run"]), relation, total, chosen, _shares(data["shares"]), unit)
 
 
 def run_from(value: Any) -> str:

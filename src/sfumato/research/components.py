@@ -147,9 +147,9 @@ class RayleighFlowPCA(PrivatePCA):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the component of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None)
+        session = open_session(self, X, None, groups)
         task = self._flow_task(session.source.n_features, session.n_records)
         found = self._printed(task, session) if self.calibration == "paper" else None
         self._keep(*(found or drive(task.run(), session.open(task.plan()))), session.ledger)

@@ -232,9 +232,9 @@ class RayleighFlowCCA(PrivateCCA):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the pair of directions of the tables X (n, p) and y (n, q), as `PrivateCCA.fit` does."""
-        session = open_session(self, X, y, paired_source)
+        session = open_session(self, X, y, groups, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
         if self.calibration == "tight":
@@ -316,9 +316,9 @@ class RayleighFlowLDA(PrivateLDA):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the direction of X that tells the classes y apart, as `PrivateLDA.fit` does."""
-        session = self._open(X, y)
+        session = self._open(X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if self.calibration == "tight":
             self._keep(drive(task.run(), session.open(task.plan())), session.ledger)

@@ -295,9 +295,9 @@ class PaperSIR(PrivateReducer):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions; parameters as in `PrivateSIR.fit`."""
-        session = open_session(self, X, y)
+        session = open_session(self, X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         outcome, support = fit_paper(task, session, self)
         self.directions_ = outcome.spectrum.directions
