@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +63,62 @@ class Bounds:
         centre = np.broadcast_to(self.lower / 2 + self.upper / 2, n_features)
         half_width = np.broadcast_to(self.upper / 2 - self.lower / 2, n_features)
         return Grid(centre.copy(), half_width.copy())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialBounds:
+    """What is known of each feature without looking at the data: the bounds of some, nothing of the others.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_features,)
+        NaN where nothing is known.
+    settled : ndarray of bool
+        Features of which bounds say everything, as of those that are 0 or 1: nothing about them is ever bought. Of
+        other bounds the spread inside is not known: the range of an income says little about most incomes.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    settled: NDArray[np.bool_]
+
+    @classmethod
+    def nothing(cls, n_features: int) -> "PartialBounds":
+        """Nothing is known of any feature."""
+        return cls(np.full(n_features, np.nan), np.full(n_features, np.nan), np.zeros(n_features, dtype=bool))
+
+    @classmethod
+    def of(cls, bounds: Bounds | None, n_features: int) -> "PartialBounds":
+        """The bounds of all features, with what lies inside unknown; or nothing."""
+        if bounds is None:
+            return cls.nothing(n_features)
+        lower, upper = (np.broadcast_to(bound, n_features).copy() for bound in (bounds.lower, bounds.upper))
+        return cls(lower, upper, np.zeros(n_features, dtype=bool))
+
+    def beside(self, other: "PartialBounds") -> "PartialBounds":
+        """What is known of the features of two tables side by side."""
+        lower, upper = np.append(self.lower, other.lower), np.append(self.upper, other.upper)
+        return PartialBounds(lower, upper, np.append(self.settled, other.settled))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.lower)
+
+    @property
+    def unknown(self) -> IntArray:
+        """Features of which nothing is known."""
+        return np.flatnonzero(np.isnan(self.lower))
+
+    @property
+    def boxed(self) -> IntArray:
+        """Features whose bounds are known, but not the spread inside."""
+        return np.flatnonzero(~np.isnan(self.lower) & ~self.settled)
+
+    @property
+    def asked(self) -> IntArray:
+        """Features about which something is bought."""
+        return np.flatnonzero(~self.settled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sfumato import Bounds
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.bounds import PartialBounds
+from sfumato.iterate.location import Location, find_bounds, plan_location
 from sfumato.iterate.shape import plan_shape, rough_shape
 from sfumato.records import Records
 
@@ -12,7 +13,9 @@ N = 5000
 
 
 def bounds_of(make, x, **more):
-    return find_bounds(make(x, np.zeros(len(x)), plan_location(1.0), **more), x.shape[1])
+    location = Location(PartialBounds.nothing(x.shape[1]), 1.0)
+    curator = make(x, np.zeros(len(x)), plan_location(location), **more)
+    return find_bounds(curator, location, x.shape[1], len(x)).bounds
 
 
 def test_bounds_hold_the_records_and_little_more(silent, noisy):

@@ -15,7 +15,14 @@ from sfumato.records import Records
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import (
+    Bins,
+    DistanceHistograms,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.parts import Part
 from sfumato.statistics.pictures import ProjectionHistogram
@@ -88,6 +95,7 @@ def queries() -> dict[str, BoundedSum]:
         "histogram of record lengths": NormHistogram(grid),
         "histograms of magnitudes": OctaveHistograms(FEATURES),
         "histograms on spans": LinearHistograms(np.full(FEATURES, -1.0), np.full(FEATURES, 1.0), 16),
+        "histograms of distances": DistanceHistograms(np.full(FEATURES, 0.1), np.full(FEATURES, 0.5)),
         "mean and second moment": Moments(grid, 1.0),
         "slice sums and second moment": SlicedMoments(narrow, bins, classes, bins.count),
         "second moments by slice": SliceSecondMoments(narrow, bins, classes, bins.count),

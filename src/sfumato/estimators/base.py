@@ -6,12 +6,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import InputError
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import transform_array
 from sfumato.estimators.parameters import budget_of, relation_of, sizes_of
 from sfumato.estimators.reporting import Reporting
+from sfumato.iterate.location import Located, Location, location_share
 from sfumato.planner.outlook import Outlook
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -59,6 +60,12 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Planned:
         raise NotImplementedError
 
+    def _keep_bounds(self, located: Located) -> None:
+        """The bounds, and which features showed no spread: by name, where they have names."""
+        self.bounds_ = located.bounds
+        names = getattr(self, "feature_names_in_", np.arange(len(located.unseen)))
+        self.unseen_features_ = names[located.unseen[: len(names)]]
+
     @property
     def _n_features_out(self) -> int:
         return len(self.directions_)
@@ -74,10 +81,26 @@ def checked_bounds(bounds: Any, n_features: int, name: str = "bounds") -> Bounds
     return bounds
 
 
-def common_scale(grid: Grid) -> Grid:
-    """The same centre with one half width for all features, the widest.
+def location_of(estimator: Any, n_features: int, n_records: int | None) -> Bounds | Location:
+    """The bounds given, or the search for them that the estimator's budget pays."""
+    return search_of(estimator, PartialBounds.of(checked_bounds(estimator.bounds, n_features), n_features), n_records)
+
+
+def search_of(estimator: Any, known: PartialBounds, n_records: int | None) -> Bounds | Location:
+    """The search for what is not known; the bounds themselves where all are."""
+    if not known.unknown.size:
+        return Bounds(known.lower, known.upper)
+    mu = budget_of(estimator.epsilon, estimator.delta, estimator.rho).mu()
+    return Location(known, location_share(known.unknown.size, n_records, mu))
+
+
+def common_scale(located: Located, n_features: int) -> Grid:
+    """The grid with one half width for all features, the widest that was given or seen.
 
     Where lengths in the units of x matter, as for principal components, one unit must mean the same in every
-    feature. No feature is clipped earlier than before; 20 bits of the widest leave enough for the others.
+    feature. No feature is clipped earlier than before; 20 bits of the widest leave enough for the others. A feature
+    whose spread was not seen has a half width that is a guess, and must not set that of the others.
     """
-    return Grid(grid.centre, np.full(grid.n_features, float(grid.half_width.max())))
+    grid = located.bounds.grid(n_features)
+    telling = grid.half_width[~located.unseen] if not located.unseen.all() else grid.half_width
+    return Grid(grid.centre, np.full(grid.n_features, float(telling.max())))

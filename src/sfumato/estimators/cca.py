@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, checked_bounds, search_of
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import paired_source, second_array
 from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, sizes_of
@@ -16,7 +16,7 @@ from sfumato.estimators.printed_pairs import NEEDS, printed_canonical
 from sfumato.estimators.session import open_session
 from sfumato.iterate.canonical import joint_pairs, plan_pairs
 from sfumato.iterate.covariance import whole
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location, settled
 from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
 from sfumato.iterate.shape import clipped
 from sfumato.planner.canonical import Pairs
@@ -31,26 +31,26 @@ from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "refined", "rayleigh-flow")
-SHARES = {"location": 0.08, "count": 0.01}
+COUNT_SHARE = 0.01
 """Beside those of `plan_pairs`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CanonicalTask:
-    """What is public about a fit: both blocks have bounds, or neither has."""
+    """What is public about a fit; the bounds are those of all columns of both blocks, side by side."""
 
     n_features: int
     n_targets: int
     n_records: int | None
     n_directions: int | None
-    bounds: tuple[Bounds, Bounds] | None
+    bounds: Bounds | Location
     flows: bool = False
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the number of records only where it is private."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
+        lines = plan_location(self.bounds)
         if self.n_records is None:
-            lines += (Line("count", "number of records", SHARES["count"], "sqrt(2) / 1"),)
+            lines += (Line("count", "number of records", COUNT_SHARE, "sqrt(2) / 1"),)
         if not self.flows:
             return Plan(lines + plan_pairs())
         radius = plan_pairs()[:1]
@@ -63,15 +63,15 @@ class CanonicalTask:
         size, k = self.n_features + self.n_targets, self.n_directions or 1
         return Outlook((("refined", self.plan()),), size, k, Pairs(size, k, n_targets=self.n_targets))
 
-    def run(self, curator: Curator) -> tuple[Bounds, FloatArray, Canonical]:
+    def run(self, curator: Curator) -> tuple[Located, FloatArray, Canonical]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
         p, size = self.n_features, self.n_features + self.n_targets
-        bounds = _joined(*self.bounds, p, self.n_targets) if self.bounds else find_bounds(curator, size)
-        grid = bounds.grid(size)
+        located = find_bounds(curator, self.bounds, size, self.n_records)
+        grid = located.bounds.grid(size)
         n = float(self.n_records) if self.n_records is not None else _count(curator, size)
         if self.flows:
-            return bounds, *self._flow(curator, grid, n)
-        return bounds, *joint_pairs(curator, grid, p, n, self.n_directions)
+            return located, *self._flow(curator, grid, n)
+        return located, *joint_pairs(curator, grid, p, n, self.n_directions)
 
     def _flow(self, curator: Curator, grid: Grid, n: float) -> tuple[FloatArray, Canonical]:
         """The first pair by Rayleigh flow of the cross-covariances, both ways, against the two covariances."""
@@ -99,8 +99,7 @@ class PrivateCCA(PrivateReducer):
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
     bounds, y_bounds : Bounds, optional
-        Range of each column of X and of Y, known without looking at the data. If either is None, both are found
-        privately, and charged.
+        Range of each column of X and of Y, known without looking at the data. None: found privately, and charged.
     method : {"auto", "refined", "rayleigh-flow"}
         "auto" is "refined", the only method here that is not for comparison alone: the joint covariance in
         coordinates that earlier releases made round, solved exactly. `explain` forecasts its loss.
@@ -187,13 +186,14 @@ class PrivateCCA(PrivateReducer):
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
         if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
-            if not task.flows or task.bounds is None:
+            if not task.flows or not isinstance(task.bounds, Bounds):
                 raise InputError(NEEDS)
-            self.bounds_ = _joined(*task.bounds, p, task.n_targets)
-            mean = self.bounds_.grid(p + task.n_targets).centre
-            found = printed_canonical(self.bounds_, p, session, self)
+            located = settled(task.bounds, p + task.n_targets)
+            mean = task.bounds.grid(p + task.n_targets).centre
+            found = printed_canonical(task.bounds, p, session, self)
         else:
-            self.bounds_, mean, found = task.run(session.curator(task.plan()))
+            located, mean, found = task.run(session.curator(task.plan()))
+        self._keep_bounds(located)
         self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
         self.correlations_ = self.eigenvalues_ = found.correlations
@@ -219,7 +219,8 @@ class PrivateCCA(PrivateReducer):
         flows = one_of("method", self.method, METHODS) == "rayleigh-flow"
         if flows and k not in (None, 1):
             raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'auto' for more.")
-        bounds = None if x is None or y is None else (x, y)
+        known = PartialBounds.of(x, n_features).beside(PartialBounds.of(y, n_targets))
+        bounds = search_of(self, known, n_records)
         return CanonicalTask(n_features, n_targets, n_records, 1 if flows else k, bounds, flows)
 
     def __sklearn_tags__(self) -> Any:
@@ -227,15 +228,6 @@ class PrivateCCA(PrivateReducer):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def _joined(x: Bounds, y: Bounds, p: int, q: int) -> Bounds:
-    """Bounds of the columns of both tables, side by side."""
-    lower, upper = (
-        np.concatenate([np.broadcast_to(a, p), np.broadcast_to(b, q)])
-        for a, b in ((x.lower, y.lower), (x.upper, y.upper))
-    )
-    return Bounds(lower, upper)
 
 
 def _count(curator: Curator, size: int) -> float:

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
 from sfumato.estimators.printed_pairs import NEEDS, UNKNOWN, printed_discriminant
 from sfumato.estimators.session import Session, open_session
 from sfumato.iterate.discriminant import Discriminant, discriminate, discriminate_by_flow, plan_discriminant
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location, settled
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.rayleigh import plan_flow
 from sfumato.iterate.shape import clipped, plan_shape, rough_shape
@@ -32,7 +32,7 @@ from sfumato.sources import Source
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "one-shot", "rayleigh-flow")
-SHARES = {"location": 0.08, "ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
+SHARES = {"ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class DiscriminantOutcome:
     spectrum: Spectrum
     fit: Discriminant
     rule: Rule
-    bounds: Bounds
+    located: Located
     centre: FloatArray
 
 
@@ -54,13 +54,12 @@ class DiscriminantTask:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
     flows: bool = False
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_ranks(self.response, SHARES["ranks"])
+        lines = plan_location(self.bounds) + plan_ranks(self.response, SHARES["ranks"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         if self.flows:  # the rough shape is not needed, its share goes to the flow
             return Plan(lines[:-1] + plan_flow(SHARES["shape"] + SHARES["solve"], "2.12 r / 1.41 r"))
@@ -75,8 +74,8 @@ class DiscriminantTask:
 
     def run(self, curator: Curator) -> DiscriminantOutcome:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid = bounds.grid(self.n_features)
+        located = find_bounds(curator, self.bounds, self.n_features, self.n_records)
+        grid = located.bounds.grid(self.n_features)
         ranks = find_ranks(curator, self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         whitening = clipped(curator, grid) if self.flows else rough_shape(curator, grid, n, 1.0)
@@ -89,7 +88,7 @@ class DiscriminantTask:
         back = np.asarray(np.linalg.pinv(to_z), dtype=np.float64)
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
         centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
-        return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), bounds, centre)
+        return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), located, centre)
 
 
 def as_names(y: Any) -> Any:
@@ -205,7 +204,7 @@ class PrivateLDA(PrivateReducer):
         self.priors_ = np.exp(outcome.rule.priors)
         self.choice_ = outcome.fit.choice
         self.mean_ = outcome.centre
-        self.bounds_ = outcome.bounds
+        self._keep_bounds(outcome.located)
         self.ledger_ = session.ledger
         self._rule = outcome.rule
         self._used = outcome.fit.used
@@ -213,14 +212,15 @@ class PrivateLDA(PrivateReducer):
 
     def _printed(self, task: DiscriminantTask, session: Session) -> Self:
         """The direction by the paper's noise; of all else nothing was released."""
-        if not task.flows or task.bounds is None:
+        if not task.flows or not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS)
         self.directions_ = printed_discriminant(task.bounds, session, self)
         self.standard_errors_ = np.full(self.directions_.shape, np.nan)
         self.eigenvalues_, self.choice_ = np.full(1, np.nan), UNKNOWN
         self.centres_, self.priors_ = np.empty((0, 1)), np.empty(0)
         self.mean_ = task.bounds.grid(task.n_features).centre
-        self.bounds_, self.ledger_ = task.bounds, session.ledger
+        self._keep_bounds(settled(task.bounds, task.n_features))
+        self.ledger_ = session.ledger
         return self
 
     @available_if(_names_its_classes)  # type: ignore[untyped-decorator]
@@ -231,7 +231,7 @@ class PrivateLDA(PrivateReducer):
         return np.asarray(np.asarray(self.classes)[self._used[self._rule.nearest(self.transform(X))]])
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
-        k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        k, bounds = directions_of(self.n_directions, n_features), location_of(self, n_features, n_records)
         flows = one_of("method", self.method, METHODS) == "rayleigh-flow"
         if flows and k not in (None, 1):
             raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'auto' for more.")

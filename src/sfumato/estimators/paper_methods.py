@@ -11,6 +11,7 @@ from sfumato.errors import InputError
 from sfumato.estimators.pipeline import Outcome
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Fit
+from sfumato.iterate.location import settled
 from sfumato.iterate.peeling import (
     Iterate,
     descend_rows,
@@ -182,7 +183,7 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -
     fit = Fit(state.directions, math.nan, choice, values[:k])
     spectrum = Spectrum(directions, np.full(directions.shape, np.nan), np.sqrt(values))
     ranks = Ranks(sliced.bins, sliced.shares, math.nan)
-    outcome = Outcome(spectrum, fit, ranks, task.bounds, grid.centre, grid.half_width, None)
+    outcome = Outcome(spectrum, fit, ranks, settled(task.bounds, task.n_features), grid.centre, grid.half_width, None)
     return outcome, np.sort(state.support)
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
+from sfumato.estimators.base import PrivateReducer, common_scale, location_of
 from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of
 from sfumato.estimators.session import Session, open_printed, open_session
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location, settled
 from sfumato.iterate.principal import Method, Principal, along, plan_principal, principal
 from sfumato.iterate.printed_flow import COVARIANCE, FLOW_REASON, printed_flow, zcdp_of
 from sfumato.planner.outlook import Outlook
@@ -25,7 +25,6 @@ from sfumato.statistics.moments import Moments
 
 METHODS = ("auto", "refined", "one-shot", "rayleigh-flow")
 HONEST: tuple[Method, ...] = ("refined", "one-shot")
-LOCATION_SHARE = 0.08
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +34,12 @@ class PrincipalTask:
     n_features: int
     n_records: int | None
     n_directions: int
-    bounds: Bounds | None
+    bounds: Bounds | Location
     method: Method
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        location = plan_location(LOCATION_SHARE) if self.bounds is None else ()
-        return Plan(location + plan_principal(1.0 - LOCATION_SHARE, self.method))
+        return Plan(plan_location(self.bounds) + plan_principal(1.0, self.method))
 
     def outlook(self) -> Outlook | None:
         """Refined or one-shot, on records whose components stand out of equal variances."""
@@ -51,11 +49,11 @@ class PrincipalTask:
         law = Spiked(self.n_features, self.n_directions)
         return Outlook(plans, self.n_features, self.n_directions, law)
 
-    def run(self, curator: Curator) -> tuple[Bounds, Principal]:
+    def run(self, curator: Curator) -> tuple[Located, Principal]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid = common_scale(bounds.grid(self.n_features))
-        return bounds, principal(curator, grid, self.n_records, self.n_directions, self.method)
+        located = find_bounds(curator, self.bounds, self.n_features, self.n_records)
+        grid = common_scale(located, self.n_features)
+        return located, principal(curator, grid, self.n_records, self.n_directions, self.method)
 
 
 class PrivatePCA(PrivateReducer):
@@ -167,19 +165,20 @@ class PrivatePCA(PrivateReducer):
         method = cast(Method, "refined" if name == "auto" else name)
         if method == "rayleigh-flow" and k > 1:
             raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'refined' for more.")
-        task = PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), method)
+        task = PrincipalTask(n_features, n_records, k, location_of(self, n_features, n_records), method)
         outlook = task.outlook() if name == "auto" else None
         if outlook is None:
             return task
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         return replace(task, method=cast(Method, outlook.best(budget, n_records, relation)))
 
-    def _printed(self, task: PrincipalTask, session: Session) -> tuple[Bounds, Principal]:
+    def _printed(self, task: PrincipalTask, session: Session) -> tuple[Located, Principal]:
         """The flow with the paper's noise, records as they are."""
-        if task.method != "rayleigh-flow" or task.bounds is None:
+        if task.method != "rayleigh-flow" or not isinstance(task.bounds, Bounds):
             raise InputError("calibration='paper' needs method='rayleigh-flow' and bounds; use calibration='tight'.")
         door, p = open_printed(session, self, FLOW_REASON, takes_rho=True), task.n_features
-        n, grid = task.n_records or 0, common_scale(task.bounds.grid(p))
+        n, located = task.n_records or 0, settled(task.bounds, p)
+        grid = common_scale(located, p)
         vector = printed_flow(
             door,
             [Moments(grid, float(np.sqrt(p)))],
@@ -188,10 +187,10 @@ class PrivatePCA(PrivateReducer):
             n,
             rho=zcdp_of(self.epsilon, self.delta, self.rho),
         )
-        return task.bounds, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
+        return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
 
-    def _keep(self, bounds: Bounds, found: Principal, ledger: Ledger) -> None:
-        grid = common_scale(bounds.grid(len(found.mean)))
+    def _keep(self, located: Located, found: Principal, ledger: Ledger) -> None:
+        grid = common_scale(located, len(found.mean))
         k = int(self.n_directions)
         variance = np.maximum(found.values, 0.0)
         self.directions_ = found.vectors[:, :k].T.copy()
@@ -199,5 +198,5 @@ class PrivatePCA(PrivateReducer):
         self.eigenvalues_ = variance[:k] * grid.half_width[0] ** 2
         self.explained_variance_ratio_ = variance[:k] / max(float(variance.sum()), 1e-300)
         self.mean_ = grid.centre + found.mean * grid.half_width
-        self.bounds_ = bounds
+        self._keep_bounds(located)
         self.ledger_ = ledger

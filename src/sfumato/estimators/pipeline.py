@@ -7,21 +7,21 @@ import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.iterate.descent import Fit, Schedule, descend, plan_descent
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.oneshot import one_shot, plan_one_shot
 from sfumato.iterate.picture import Picture, plan_picture, take_picture
 from sfumato.iterate.ranks import Ranks, find_ranks, plan_ranks
 from sfumato.iterate.shape import plan_shape, rough_shape
 from sfumato.planner.outlook import Outlook
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.solve.spectral import Spectrum, directions_in_x
 from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
 METHODS: tuple[Literal["descent", "one-shot"], ...] = ("descent", "one-shot")
-SHARES = {"location": 0.10, "ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
+SHARES = {"ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
 """Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative."""
 
 
@@ -33,7 +33,7 @@ class Task:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
     method: Literal["descent", "one-shot"] = "descent"
     picture: float = 0.0
     schedule: Schedule = field(default_factory=Schedule)
@@ -45,9 +45,7 @@ class Task:
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the picture takes its own off the top."""
-        lines: tuple[Line, ...] = ()
-        if self.bounds is None:
-            lines += plan_location(SHARES["location"])
+        lines = plan_location(self.bounds)
         ranks = self.walked.ranks if self.response.categories is None else SHARES["ranks"]
         lines += plan_ranks(self.response, ranks)
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
@@ -73,7 +71,7 @@ class Outcome:
     spectrum: Spectrum
     fit: Fit
     ranks: Ranks
-    bounds: Bounds
+    located: Located
     centre: FloatArray
     scale: FloatArray
     picture: Picture | None
@@ -81,13 +79,13 @@ class Outcome:
 
 def run(task: Task, curator: Curator) -> Outcome:
     """Walk the plan."""
-    bounds = task.bounds if task.bounds is not None else find_bounds(curator, task.n_features)
-    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), bounds)
+    located = find_bounds(curator, task.bounds, task.n_features, task.n_records)
+    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), located)
 
 
-def solve(task: Task, curator: Curator, ranks: Ranks, bounds: Bounds) -> Outcome:
+def solve(task: Task, curator: Curator, ranks: Ranks, located: Located) -> Outcome:
     """The rest of the plan, once bounds and ranks are known."""
-    grid = bounds.grid(task.n_features)
+    grid = located.bounds.grid(task.n_features)
     # The number of records is public, or else what the released histogram of y says, kept away from zero.
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
     cap = 1.0 if task.method == "one-shot" else 3.0
@@ -101,7 +99,7 @@ def solve(task: Task, curator: Curator, ranks: Ranks, bounds: Bounds) -> Outcome
     )
     picture = take_picture(curator, whitening, ranks, _leading(fit)) if task.picture > 0 else None
     centre = grid.centre + whitening.mean * grid.half_width
-    return Outcome(spectrum, fit, ranks, bounds, centre, _scale(whitening), picture)
+    return Outcome(spectrum, fit, ranks, located, centre, _scale(whitening), picture)
 
 
 def _leading(fit: Fit) -> FloatArray:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import directions_of
 from sfumato.estimators.session import open_session
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.second_order import Kernel, SecondOrder, plan_second_order, second_order
 from sfumato.iterate.shape import plan_shape, rough_shape
@@ -23,7 +23,7 @@ from sfumato.records import Response
 from sfumato.solve.spectral import Spectrum, directions_in_x
 from sfumato.typing import FloatArray
 
-SHARES = {"location": 0.08, "ranks": 0.06, "radius": 0.03, "shape": 0.13, "solve": 0.70}
+SHARES = {"ranks": 0.06, "radius": 0.03, "shape": 0.13, "solve": 0.70}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,13 @@ class SecondOrderTask:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
     kernel: Kernel
     n_slices: int
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_ranks(self.response, SHARES["ranks"])
+        lines = plan_location(self.bounds) + plan_ranks(self.response, SHARES["ranks"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         return Plan(lines + plan_second_order(SHARES["solve"]))
 
@@ -54,15 +53,15 @@ class SecondOrderTask:
 
     def run(self, curator: Curator) -> "SecondOrderOutcome":
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid = bounds.grid(self.n_features)
+        located = find_bounds(curator, self.bounds, self.n_features, self.n_records)
+        grid = located.bounds.grid(self.n_features)
         ranks = find_ranks(curator, self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         whitening = rough_shape(curator, grid, n, 1.0)
         fit = second_order(curator, whitening, ranks, n, self.n_directions, self.kernel, self.n_slices)
         to_z = fit.root @ whitening.exact_matrix / grid.half_width
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, to_z, fit.choice.n_directions)
-        return SecondOrderOutcome(spectrum, fit, bounds, grid.centre + whitening.mean * grid.half_width)
+        return SecondOrderOutcome(spectrum, fit, located, grid.centre + whitening.mean * grid.half_width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class SecondOrderOutcome:
 
     spectrum: Spectrum
     fit: SecondOrder
-    bounds: Bounds
+    located: Located
     centre: FloatArray
 
 
@@ -115,7 +114,7 @@ class _SecondOrder(PrivateReducer):
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.choice_ = outcome.fit.choice
         self.mean_ = outcome.centre
-        self.bounds_ = outcome.bounds
+        self._keep_bounds(outcome.located)
         self.ledger_ = session.ledger
         return self
 
@@ -123,7 +122,7 @@ class _SecondOrder(PrivateReducer):
         slices = self.n_slices
         if not isinstance(slices, Integral) or isinstance(slices, bool) or not 2 <= int(slices) <= 48:
             raise InputError(f"n_slices must be an integer from 2 to 48, got {slices!r}.")
-        k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        k, bounds = directions_of(self.n_directions, n_features), location_of(self, n_features, n_records)
         return SecondOrderTask(n_features, n_records, response, k, bounds, self._kernel, int(slices))
 
     def __sklearn_tags__(self) -> Any:

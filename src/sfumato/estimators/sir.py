@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, checked_bounds, location_of
 from sfumato.estimators.paper_fit import fit_paper
 from sfumato.estimators.paper_methods import LOW, PaperTask, paper_task
 from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, share_of
@@ -158,11 +158,13 @@ class PrivateSIR(PrivateReducer):
         """What is public about this fit, every parameter checked."""
         method = one_of("method", self.method, METHODS)
         one_of("calibration", self.calibration, CALIBRATIONS)
-        directions, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        directions = directions_of(self.n_directions, n_features)
         if method in LOW:
-            return paper_task(method, n_features, n_records, response, directions, bounds)
+            given = checked_bounds(self.bounds, n_features)
+            return paper_task(method, n_features, n_records, response, directions, given)
         share = share_of(self.picture, PICTURE_SHARE)
         kind: Literal["descent", "one-shot"] = "one-shot" if method == "one-shot" else "descent"
+        bounds = location_of(self, n_features, n_records)
         task = Task(n_features, n_records, response, directions, bounds, kind, share)
         if method != "auto":
             return task
@@ -174,7 +176,7 @@ class PrivateSIR(PrivateReducer):
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.mean_ = outcome.centre
         self.scale_ = outcome.scale
-        self.bounds_ = outcome.bounds
+        self._keep_bounds(outcome.located)
         self.choice_ = outcome.fit.choice
         self.picture_: Picture | None = outcome.picture
         self.ledger_ = ledger

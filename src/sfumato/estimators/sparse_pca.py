@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
+from sfumato.estimators.base import PrivateReducer, common_scale, location_of
 from sfumato.estimators.parameters import directions_of, one_of
 from sfumato.estimators.session import open_session
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.principal import Method
 from sfumato.iterate.variances import Loadings, loadings, plan_loadings, plan_variances
 from sfumato.planner.outlook import Outlook
@@ -23,7 +23,7 @@ from sfumato.records import Response
 from sfumato.solve.rotated import standard_errors
 
 METHODS = ("auto", "screen", "dp-spca", "truncated-rayleigh-flow")
-SHARES = {"location": 0.10, "scale": 0.03, "picks": 0.27, "solve": 0.70}
+SHARES = {"scale": 0.03, "picks": 0.27, "solve": 0.70}
 USUAL = 8
 
 
@@ -34,7 +34,7 @@ class SparsePrincipalTask:
     n_features: int
     n_records: int | None
     n_directions: int
-    bounds: Bounds | None
+    bounds: Bounds | Location
     method: str
     size: int
 
@@ -55,8 +55,7 @@ class SparsePrincipalTask:
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
+        lines = plan_location(self.bounds) + plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
         return Plan(lines + plan_loadings(SHARES["solve"], self.inner, self.picks, self.method == "dp-spca"))
 
     def outlook(self) -> Outlook | None:
@@ -66,11 +65,11 @@ class SparsePrincipalTask:
         law = Varying(self.n_features, picks=self.picks)
         return Outlook((("screen", self.plan()),), self.n_features, law=law)
 
-    def run(self, curator: Curator) -> tuple[Bounds, Loadings]:
+    def run(self, curator: Curator) -> tuple[Located, Loadings]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid, descends = common_scale(bounds.grid(self.n_features)), self.method == "dp-spca"
-        return bounds, loadings(curator, grid, self.n_records, self.n_directions, self.inner, self.size, descends)
+        located = find_bounds(curator, self.bounds, self.n_features, self.n_records)
+        grid, descends = common_scale(located, self.n_features), self.method == "dp-spca"
+        return located, loadings(curator, grid, self.n_records, self.n_directions, self.inner, self.size, descends)
 
 
 class PrivateSparsePCA(PrivateReducer):
@@ -165,8 +164,9 @@ class PrivateSparsePCA(PrivateReducer):
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
         session = open_session(self, X, None)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self.bounds_, found = task.run(session.curator(task.plan()))
-        self._keep(task, found)
+        located, found = task.run(session.curator(task.plan()))
+        self._keep_bounds(located)
+        self._keep(task, found, common_scale(located, task.n_features))
         self.ledger_ = session.ledger
         return self
 
@@ -180,12 +180,11 @@ class PrivateSparsePCA(PrivateReducer):
             raise InputError(f"max_features must be an integer of at least {k} (n_directions), got {size!r}.")
         if method == "truncated-rayleigh-flow" and k > 1:
             raise InputError(f"n_directions must be 1 with method={method!r}, got {k}; use 'screen' for more.")
-        bounds = checked_bounds(self.bounds, n_features)
+        bounds = location_of(self, n_features, n_records)
         return SparsePrincipalTask(n_features, n_records, k, bounds, method, min(int(size), n_features))
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings) -> None:
+    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
         p, k, found = task.n_features, task.n_directions, state.found
-        grid = common_scale(self.bounds_.grid(p))
         self.directions_, self.standard_errors_ = np.zeros((k, p)), np.zeros((k, p))
         self.directions_[:, state.support] = state.vectors.T
         if task.method == "dp-spca":

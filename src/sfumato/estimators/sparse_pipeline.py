@@ -8,6 +8,7 @@ from sfumato.bounds import Bounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
+from sfumato.iterate.location import settled
 from sfumato.iterate.picture import plan_picture
 from sfumato.iterate.quantiles import find_quantiles, plan_quantiles
 from sfumato.iterate.screening import Rule, Screen, plan_screening, screen
@@ -107,7 +108,7 @@ def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
         picture=task.picture,
         schedule=task.schedule,
     )
-    return spread(solve(small, view, ranks, bounds), task, found.kept), found
+    return spread(solve(small, view, ranks, settled(bounds, len(found.kept))), task, found.kept), found
 
 
 def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
@@ -122,9 +123,8 @@ def spread(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
     public = (task.bounds or Bounds(-1.0, 1.0)).grid(p)
     bounds = task.bounds
     if bounds is None:
-        bounds = Bounds(
-            _put(-np.ones(p), columns, outcome.bounds.lower), _put(np.ones(p), columns, outcome.bounds.upper)
-        )
+        found = outcome.located.bounds
+        bounds = Bounds(_put(-np.ones(p), columns, found.lower), _put(np.ones(p), columns, found.upper))
     wide = np.zeros((len(spectrum.directions), p))
     return Outcome(
         Spectrum(
@@ -134,7 +134,7 @@ def spread(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
         ),
         outcome.fit,
         outcome.ranks,
-        bounds,
+        settled(bounds, p),
         _put(public.centre, columns, outcome.centre),
         _put(public.half_width, columns, outcome.scale),
         outcome.picture,

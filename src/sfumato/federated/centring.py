@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import InputError
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
-from sfumato.iterate.location import locating
+from sfumato.iterate.location import PARTS, Located, locating, settled
 from sfumato.iterate.ranks import find_ranks
 from sfumato.privacy.curator import Curator
 from sfumato.release import Release
@@ -86,19 +86,22 @@ class OwnUnits:
 
 
 def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
-    """Every site's bounds, found side by side; a site that misses a round has none and takes no further part."""
-    searches = {site: locating(n_features) for site in sites.sizes}
+    """Every site's bounds, found side by side; a site that misses a round has none and takes no further part.
+
+    A site none of whose features is far from zero has nothing to zoom and waits for the others.
+    """
+    nothing = PartialBounds.nothing(n_features)
+    searches = {site: locating(nothing, size) for site, size in sites.sizes.items()}
     asked = {site: next(search) for site, search in searches.items()}
     found: dict[str, Bounds] = {}
-    while asked:
-        name = next(iter(asked.values()))[1]
-        releases = sites.each({site: query for site, (query, _) in asked.items()}, name)
-        asked = {}
-        for site, release in releases.items():
+    for line in PARTS:
+        queries = {site: query for site, (query, name) in asked.items() if name == line}
+        asked = {site: question for site, question in asked.items() if site not in queries}
+        for site, release in (sites.each(queries, line) if queries else {}).items():
             try:
                 asked[site] = searches[site].send(release)
             except StopIteration as end:
-                found[site] = end.value
+                found[site] = cast(Located, end.value).bounds
     return found
 
 
@@ -110,4 +113,4 @@ def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
 
 def run_in_own_units(task: Task, curator: Curator) -> Outcome:
     """Walk the rest of the plan once every site has found its bounds."""
-    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), UNITS)
+    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), settled(UNITS, task.n_features))

@@ -9,6 +9,7 @@ from sfumato.estimators.sparse_pipeline import SparseTask, some_bounds, spread
 from sfumato.federated.voting import Ballot, plan_votes, screen_by_votes
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
+from sfumato.iterate.location import settled
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.screening import Screen
 from sfumato.iterate.shape import plan_shape
@@ -61,4 +62,5 @@ def run_sparse_sites(task: SparseSites, curator: Any) -> tuple[Outcome, Screen]:
     bounds = some_bounds(task.bounds, found.kept)
     few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
     wide = SparseTask(task.n_features, task.n_records, task.response, task.n_directions, task.bounds, task.picks)
-    return spread(solve(few, ColumnView(curator, found.kept), ranks, bounds), wide, found.kept), found
+    outcome = solve(few, ColumnView(curator, found.kept), ranks, settled(bounds, len(found.kept)))
+    return spread(outcome, wide, found.kept), found

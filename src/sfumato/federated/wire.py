@@ -18,7 +18,14 @@ from sfumato.bounds import Grid
 from sfumato.errors import SfumatoError
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import (
+    Bins,
+    DistanceHistograms,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
@@ -41,6 +48,7 @@ FIELDS: Mapping[type, Mapping[str, Any]] = {
     NormHistogram: {"source": Grid},
     OctaveHistograms: {"n_features": "count"},
     LinearHistograms: {"lower": "floats", "upper": "floats", "bins": "count"},
+    DistanceHistograms: {"middle": "floats", "step": "floats"},
     Moments: {"source": Grid, "radius": "number", "centre_weight": "number"},
     ResidualHistogram: {"residual": Residual},
     ResidualProduct: {"residual": Residual, "size": "number"},
