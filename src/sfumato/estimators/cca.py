@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid, PartialBounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds, search_of
+from sfumato.estimators.base import PrivateReducer, given_of, location_of_pair
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import paired_source, second_array
 from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, sizes_of
@@ -67,7 +67,7 @@ class CanonicalTask:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
         p, size = self.n_features, self.n_features + self.n_targets
         located = find_bounds(curator, self.bounds, size, self.n_records)
-        grid = located.bounds.grid(size)
+        grid = located.grid
         n = float(self.n_records) if self.n_records is not None else _count(curator, size)
         if self.flows:
             return located, *self._flow(curator, grid, n)
@@ -192,7 +192,7 @@ class PrivateCCA(PrivateReducer):
             mean = task.bounds.grid(p + task.n_targets).centre
             found = printed_canonical(task.bounds, p, session, self)
         else:
-            located, mean, found = task.run(session.curator(task.plan()))
+            located, mean, found = task.run(session.curator(task))
         self._keep_bounds(located)
         self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
@@ -215,12 +215,12 @@ class PrivateCCA(PrivateReducer):
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
         k = directions_of(self.n_directions, min(n_features, n_targets))
-        x, y = checked_bounds(self.bounds, n_features), checked_bounds(self.y_bounds, n_targets, "y_bounds")
         flows = one_of("method", self.method, METHODS) == "rayleigh-flow"
         if flows and k not in (None, 1):
             raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'auto' for more.")
-        known = PartialBounds.of(x, n_features).beside(PartialBounds.of(y, n_targets))
-        bounds = search_of(self, known, n_records)
+        bounds = location_of_pair(self, (n_features, n_targets), n_records)
+        if flows and isinstance(bounds, Location):  # for comparison alone: bounds as they are, if all are known
+            bounds = given_of(bounds.known) or bounds
         return CanonicalTask(n_features, n_targets, n_records, 1 if flows else k, bounds, flows)
 
     def __sklearn_tags__(self) -> Any:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 from sfumato.errors import InputError
 from sfumato.records import Response, is_finite
 from sfumato.sources import ArraySource, Source, declared_response
-from sfumato.tables import features_to_array, response_to_array
+from sfumato.tables import binary_columns, features_to_array, response_to_array
 from sfumato.typing import FloatArray
 
 
@@ -32,7 +32,7 @@ def fit_source(estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None) ->
     if len(responses) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names)
-    return ArraySource(x, responses, kind, names)
+    return ArraySource(x, responses, kind, names, binary=binary_columns(X))
 
 
 def _check_scanned(estimator: Any, source: Source, y: Any, classes: Sequence[Any] | None) -> None:
@@ -69,7 +69,8 @@ def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None) -> Sourc
     if len(y) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names, others)
-    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1])
+    binary = (*binary_columns(X), *(x.shape[1] + j for j in binary_columns(Y)))
+    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1], binary=binary)
 
 
 def second_array(Y: Any) -> tuple[FloatArray, tuple[str, ...] | None]:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, location_of
+from sfumato.estimators.base import PrivateReducer, given_of, known_of, location_of
 from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
 from sfumato.estimators.printed_pairs import NEEDS, UNKNOWN, printed_discriminant
 from sfumato.estimators.session import Session, open_session
@@ -75,7 +75,7 @@ class DiscriminantTask:
     def run(self, curator: Curator) -> DiscriminantOutcome:
         """Walk the plan."""
         located = find_bounds(curator, self.bounds, self.n_features, self.n_records)
-        grid = located.bounds.grid(self.n_features)
+        grid = located.grid
         ranks = find_ranks(curator, self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         whitening = clipped(curator, grid) if self.flows else rough_shape(curator, grid, n, 1.0)
@@ -196,7 +196,7 @@ class PrivateLDA(PrivateReducer):
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
             return self._printed(task, session)
-        outcome = task.run(session.curator(task.plan()))
+        outcome = task.run(session.curator(task))
         self.directions_ = outcome.spectrum.directions
         self.standard_errors_ = outcome.spectrum.standard_errors
         self.eigenvalues_ = outcome.fit.eigenvalues
@@ -231,10 +231,12 @@ class PrivateLDA(PrivateReducer):
         return np.asarray(np.asarray(self.classes)[self._used[self._rule.nearest(self.transform(X))]])
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
-        k, bounds = directions_of(self.n_directions, n_features), location_of(self, n_features, n_records)
+        k = directions_of(self.n_directions, n_features)
         flows = one_of("method", self.method, METHODS) == "rayleigh-flow"
         if flows and k not in (None, 1):
             raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'auto' for more.")
+        given = given_of(known_of(self, n_features)) if flows else None
+        bounds = given or location_of(self, n_features, n_records)
         return DiscriminantTask(n_features, n_records, response, 1 if flows else k, bounds, flows)
 
     def __sklearn_tags__(self) -> Any:

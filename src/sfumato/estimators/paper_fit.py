@@ -30,7 +30,7 @@ from sfumato.typing import IntArray
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
     """Directions and the features they rest on."""
     if estimator.calibration == "tight":
-        return tight(task, session.curator(task.plan()))
+        return tight(task, session.curator(task))
     if task.validate:
         raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
     flows = task.method in FLOWS

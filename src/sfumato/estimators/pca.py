@@ -7,7 +7,7 @@ import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, common_scale, location_of
+from sfumato.estimators.base import PrivateReducer, bounds_only, common_scale
 from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of
 from sfumato.estimators.session import Session, open_printed, open_session
 from sfumato.iterate.location import Located, Location, find_bounds, plan_location, settled
@@ -52,7 +52,7 @@ class PrincipalTask:
     def run(self, curator: Curator) -> tuple[Located, Principal]:
         """Walk the plan."""
         located = find_bounds(curator, self.bounds, self.n_features, self.n_records)
-        grid = common_scale(located, self.n_features)
+        grid = common_scale(located)
         return located, principal(curator, grid, self.n_records, self.n_directions, self.method)
 
 
@@ -153,7 +153,7 @@ class PrivatePCA(PrivateReducer):
         if self.calibration == "paper":
             self._keep(*self._printed(task, session), session.ledger)
         else:
-            self._keep(*task.run(session.curator(task.plan())), session.ledger)
+            self._keep(*task.run(session.curator(task)), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
@@ -165,7 +165,7 @@ class PrivatePCA(PrivateReducer):
         method = cast(Method, "refined" if name == "auto" else name)
         if method == "rayleigh-flow" and k > 1:
             raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'refined' for more.")
-        task = PrincipalTask(n_features, n_records, k, location_of(self, n_features, n_records), method)
+        task = PrincipalTask(n_features, n_records, k, bounds_only(self, n_features, n_records), method)
         outlook = task.outlook() if name == "auto" else None
         if outlook is None:
             return task
@@ -178,7 +178,7 @@ class PrivatePCA(PrivateReducer):
             raise InputError("calibration='paper' needs method='rayleigh-flow' and bounds; use calibration='tight'.")
         door, p = open_printed(session, self, FLOW_REASON, takes_rho=True), task.n_features
         n, located = task.n_records or 0, settled(task.bounds, p)
-        grid = common_scale(located, p)
+        grid = common_scale(located)
         vector = printed_flow(
             door,
             [Moments(grid, float(np.sqrt(p)))],
@@ -190,7 +190,7 @@ class PrivatePCA(PrivateReducer):
         return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
 
     def _keep(self, located: Located, found: Principal, ledger: Ledger) -> None:
-        grid = common_scale(located, len(found.mean))
+        grid = common_scale(located)
         k = int(self.n_directions)
         variance = np.maximum(found.values, 0.0)
         self.directions_ = found.vectors[:, :k].T.copy()

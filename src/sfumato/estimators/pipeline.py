@@ -85,7 +85,7 @@ def run(task: Task, curator: Curator) -> Outcome:
 
 def solve(task: Task, curator: Curator, ranks: Ranks, located: Located) -> Outcome:
     """The rest of the plan, once bounds and ranks are known."""
-    grid = located.bounds.grid(task.n_features)
+    grid = located.grid
     # The number of records is public, or else what the released histogram of y says, kept away from zero.
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
     cap = 1.0 if task.method == "one-shot" else 3.0

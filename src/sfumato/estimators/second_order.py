@@ -54,7 +54,7 @@ class SecondOrderTask:
     def run(self, curator: Curator) -> "SecondOrderOutcome":
         """Walk the plan."""
         located = find_bounds(curator, self.bounds, self.n_features, self.n_records)
-        grid = located.bounds.grid(self.n_features)
+        grid = located.grid
         ranks = find_ranks(curator, self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         whitening = rough_shape(curator, grid, n, 1.0)
@@ -108,7 +108,7 @@ class _SecondOrder(PrivateReducer):
         """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y."""
         session = open_session(self, X, y)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        outcome = task.run(session.curator(task.plan()))
+        outcome = task.run(session.curator(task))
         self.directions_ = outcome.spectrum.directions
         self.standard_errors_ = outcome.spectrum.standard_errors
         self.eigenvalues_ = outcome.fit.eigenvalues

@@ -3,12 +3,14 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.inputs import fit_source
 from sfumato.estimators.parameters import budget_of, noise_of, open_ledger, relation_of
+from sfumato.iterate.location import Location, check_search
 from sfumato.iterate.printed import Printed
+from sfumato.planner.outlook import Outlook
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
@@ -18,6 +20,16 @@ from sfumato.settings.central import Central
 from sfumato.sources import Source
 
 REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
+
+
+class Planned(Protocol):
+    """Public facts of a fit, from which its plan follows."""
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+
+    def outlook(self) -> Outlook | None:
+        """What the planner needs to look ahead; None where it has no theory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +46,12 @@ class Session:
         """Number of records where it is public, under replace-one; None under add/remove-one."""
         return self.source.count() if self.ledger.relation == "replace" else None
 
-    def curator(self, plan: Plan) -> Curator:
-        """The door, for a plan scaled to cost exactly the budget."""
-        return Curator(Central(self.source), plan.calibrate(self.budget), self.ledger, self.noise)
+    def curator(self, task: Planned) -> Curator:
+        """The door, for the plan of a task scaled to cost exactly the budget; a hopeless search is refused before."""
+        bounds = getattr(task, "bounds", None)
+        if isinstance(bounds, Location):
+            check_search(bounds, self.n_records, self.budget.mu(), stacklevel=4)
+        return Curator(Central(self.source), task.plan().calibrate(self.budget), self.ledger, self.noise)
 
 
 def open_session(estimator: Any, X: Any, y: Any, reader: Callable[..., Source] = fit_source) -> Session:
@@ -48,6 +63,7 @@ def open_session(estimator: Any, X: Any, y: Any, reader: Callable[..., Source] =
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)
+    estimator._binary = source.binary
     estimator.n_records_ = session.n_records  # None where it is private
     return session
 

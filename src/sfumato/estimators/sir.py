@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
-from sfumato.estimators.base import PrivateReducer, checked_bounds, location_of
+from sfumato.estimators.base import PrivateReducer, given_of, known_of, location_of
 from sfumato.estimators.paper_fit import fit_paper
 from sfumato.estimators.paper_methods import LOW, PaperTask, paper_task
 from sfumato.estimators.parameters import CALIBRATIONS, budget_of, directions_of, one_of, relation_of, share_of
@@ -139,7 +139,7 @@ class PrivateSIR(PrivateReducer):
         if isinstance(task, PaperTask):
             self._keep(fit_paper(task, session, self)[0], session.ledger)
         else:
-            self._keep(run(task, session.curator(task.plan())), session.ledger)
+            self._keep(run(task, session.curator(task)), session.ledger)
         return self
 
     def summary_plot(self, ax: Any = None) -> Any:
@@ -160,7 +160,7 @@ class PrivateSIR(PrivateReducer):
         one_of("calibration", self.calibration, CALIBRATIONS)
         directions = directions_of(self.n_directions, n_features)
         if method in LOW:
-            given = checked_bounds(self.bounds, n_features)
+            given = given_of(known_of(self, n_features))
             return paper_task(method, n_features, n_records, response, directions, given)
         share = share_of(self.picture, PICTURE_SHARE)
         kind: Literal["descent", "one-shot"] = "one-shot" if method == "one-shot" else "descent"

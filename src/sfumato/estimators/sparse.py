@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import checked_bounds
+from sfumato.estimators.base import given_of, known_of
 from sfumato.estimators.paper_fit import fit_paper
 from sfumato.estimators.paper_methods import HIGH, PaperTask, paper_task
 from sfumato.estimators.parameters import (
@@ -124,7 +124,7 @@ class PrivateSparseSIR(PrivateSIR):
         if isinstance(task, PaperTask):
             outcome, self.support_ = fit_paper(task, session, self)
         else:
-            outcome, self.screen_ = run_sparse(task, session.curator(task.plan()))
+            outcome, self.screen_ = run_sparse(task, session.curator(task))
             self.support_ = self.screen_.kept
         self._keep(outcome, session.ledger)
         return self
@@ -134,18 +134,18 @@ class PrivateSparseSIR(PrivateSIR):
 
     def _sparse_task(self, n_features: int, n_records: int | None, response: Response) -> SparseTask | PaperTask:
         """What is public about this fit, every parameter checked."""
-        bounds = checked_bounds(self.bounds, n_features)
+        known = known_of(self, n_features).with_binary(getattr(self, "_binary", ()))
         method = one_of("method", self.method, METHODS)
         one_of("calibration", self.calibration, CALIBRATIONS)
         directions = directions_of(self.n_directions, n_features)
         if method in HIGH:
-            return paper_task(method, n_features, n_records, response, directions, bounds, self.max_features)
+            return paper_task(method, n_features, n_records, response, directions, given_of(known), self.max_features)
         return SparseTask(
             n_features,
             n_records,
             response,
             directions,
-            bounds,
+            known,
             self._picks(n_features, n_records, directions),
             share_of(self.picture, PICTURE_SHARE),
         )

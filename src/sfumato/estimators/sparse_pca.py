@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, common_scale, location_of
+from sfumato.estimators.base import PrivateReducer, bounds_only, common_scale
 from sfumato.estimators.parameters import directions_of, one_of
 from sfumato.estimators.session import open_session
 from sfumato.iterate.location import Located, Location, find_bounds, plan_location
@@ -68,7 +68,7 @@ class SparsePrincipalTask:
     def run(self, curator: Curator) -> tuple[Located, Loadings]:
         """Walk the plan."""
         located = find_bounds(curator, self.bounds, self.n_features, self.n_records)
-        grid, descends = common_scale(located, self.n_features), self.method == "dp-spca"
+        grid, descends = common_scale(located), self.method == "dp-spca"
         return located, loadings(curator, grid, self.n_records, self.n_directions, self.inner, self.size, descends)
 
 
@@ -164,9 +164,9 @@ class PrivateSparsePCA(PrivateReducer):
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
         session = open_session(self, X, None)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        located, found = task.run(session.curator(task.plan()))
+        located, found = task.run(session.curator(task))
         self._keep_bounds(located)
-        self._keep(task, found, common_scale(located, task.n_features))
+        self._keep(task, found, common_scale(located))
         self.ledger_ = session.ledger
         return self
 
@@ -180,7 +180,7 @@ class PrivateSparsePCA(PrivateReducer):
             raise InputError(f"max_features must be an integer of at least {k} (n_directions), got {size!r}.")
         if method == "truncated-rayleigh-flow" and k > 1:
             raise InputError(f"n_directions must be 1 with method={method!r}, got {k}; use 'screen' for more.")
-        bounds = location_of(self, n_features, n_records)
+        bounds = bounds_only(self, n_features, n_records)
         return SparsePrincipalTask(n_features, n_records, k, bounds, method, min(int(size), n_features))
 
     def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:

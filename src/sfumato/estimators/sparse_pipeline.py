@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, PartialBounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
@@ -48,7 +48,7 @@ class SparseTask:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    known: PartialBounds
     picks: int
     picture: float = 0.0
     rule: Rule = field(default_factory=Rule)
@@ -62,7 +62,7 @@ class SparseTask:
         """Every release the fit will make, with its share."""
         lines: tuple[Line, ...] = plan_quantiles(self.response, SHARES["slices"])
         lines += plan_screening(self.picks, SHARES["picks"], SHARES["scores"])
-        if self.bounds is None:
+        if self.known.unknown.size:
             lines += plan_spans(self.picks, SHARES["location"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
@@ -95,10 +95,10 @@ def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
     """Walk the plan; the outcome is about all features again."""
     ranks = find_quantiles(curator, task.response)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
-    centre = np.zeros(task.n_features) if task.bounds is None else task.bounds.grid(task.n_features).centre
+    centre = np.nan_to_num(task.known.lower / 2 + task.known.upper / 2)
     found = screen(curator, centre, ranks, n, task.n_directions or 1, task.rule)
     view = ColumnView(curator, found.kept)
-    bounds = find_spans(curator, found.kept) if task.bounds is None else some_bounds(task.bounds, found.kept)
+    bounds = _kept_bounds(task.known, curator, found.kept)
     small = Task(
         len(found.kept),
         task.n_records,
@@ -108,7 +108,18 @@ def run_sparse(task: SparseTask, curator: Curator) -> tuple[Outcome, Screen]:
         picture=task.picture,
         schedule=task.schedule,
     )
-    return spread(solve(small, view, ranks, settled(bounds, len(found.kept))), task, found.kept), found
+    outcome = solve(small, view, ranks, settled(bounds, len(found.kept)))
+    return spread(outcome, task.known, found.kept), found
+
+
+def _kept_bounds(known: PartialBounds, curator: Curator, columns: IntArray) -> Bounds:
+    """The bounds of some features: those that are known, and the others found privately."""
+    lower, upper = known.lower[columns], known.upper[columns]
+    unknown = np.flatnonzero(np.isnan(lower))
+    if unknown.size:
+        found = find_spans(curator, columns[unknown])
+        lower[unknown], upper[unknown] = found.lower, found.upper
+    return Bounds(lower, upper)
 
 
 def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
@@ -117,14 +128,12 @@ def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
     return Bounds(lower, upper)
 
 
-def spread(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
+def spread(outcome: Outcome, known: PartialBounds, columns: IntArray) -> Outcome:
     """The outcome with zeros for features that were not kept; their centre and scale are those of the bounds."""
-    p, spectrum = task.n_features, outcome.spectrum
-    public = (task.bounds or Bounds(-1.0, 1.0)).grid(p)
-    bounds = task.bounds
-    if bounds is None:
-        found = outcome.located.bounds
-        bounds = Bounds(_put(-np.ones(p), columns, found.lower), _put(np.ones(p), columns, found.upper))
+    p, spectrum, found = known.n_features, outcome.spectrum, outcome.located.bounds
+    lower, upper = np.nan_to_num(known.lower, nan=-1.0), np.nan_to_num(known.upper, nan=1.0)
+    lower, upper = _put(lower, columns, found.lower), _put(upper, columns, found.upper)
+    public = Bounds(lower, upper).grid(p)
     wide = np.zeros((len(spectrum.directions), p))
     return Outcome(
         Spectrum(
@@ -134,7 +143,7 @@ def spread(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
         ),
         outcome.fit,
         outcome.ranks,
-        settled(bounds, p),
+        settled(Bounds(lower, upper), p),
         _put(public.centre, columns, outcome.centre),
         _put(public.half_width, columns, outcome.scale),
         outcome.picture,

@@ -9,7 +9,8 @@ from sfumato.errors import InputError
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
-from sfumato.iterate.location import PARTS, Located, locating, settled
+from sfumato.federated.sparse import SparseSites
+from sfumato.iterate.location import Located, Location, locating, settled
 from sfumato.iterate.ranks import find_ranks
 from sfumato.privacy.curator import Curator
 from sfumato.release import Release
@@ -17,6 +18,7 @@ from sfumato.settings.federated import SitesLostError
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
+NEEDS = "centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'."
 UNITS = Bounds(-1.0, 1.0)
 """A feature in the units of its own site: 0 at the middle of the site's bounds, 1 at the end."""
 
@@ -86,18 +88,16 @@ class OwnUnits:
 
 
 def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
-    """Every site's bounds, found side by side; a site that misses a round has none and takes no further part.
-
-    A site none of whose features is far from zero has nothing to zoom and waits for the others.
-    """
-    nothing = PartialBounds.nothing(n_features)
-    searches = {site: locating(nothing, size) for site, size in sites.sizes.items()}
+    """Every site's bounds, found side by side; a site that misses a round has none and takes no further part."""
+    search = Location(PartialBounds.nothing(n_features), share=1.0, standardises=True)  # the plan has the true share
+    searches = {site: locating(search, size) for site, size in sites.sizes.items()}
     asked = {site: next(search) for site, search in searches.items()}
     found: dict[str, Bounds] = {}
-    for line in PARTS:
-        queries = {site: query for site, (query, name) in asked.items() if name == line}
-        asked = {site: question for site, question in asked.items() if site not in queries}
-        for site, release in (sites.each(queries, line) if queries else {}).items():
+    while asked:
+        name = next(iter(asked.values()))[1]
+        releases = sites.each({site: query for site, (query, _) in asked.items()}, name)
+        asked = {}
+        for site, release in releases.items():
             try:
                 asked[site] = searches[site].send(release)
             except StopIteration as end:
@@ -108,7 +108,14 @@ def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
 def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
     """Units of their own are found from the share that pays for bounds, by sites that each add all their noise."""
     if estimator.bounds is not None or isinstance(estimator, PrivateSparseSIR) or share != 1:
-        raise InputError("centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'.")
+        raise InputError(NEEDS)
+
+
+def in_own_units(task: Task | SparseSites) -> Task:
+    """The task with a search for bounds that also standardises."""
+    if not isinstance(task, Task) or not isinstance(task.bounds, Location):
+        raise InputError(NEEDS)
+    return replace(task, bounds=replace(task.bounds, standardises=True))
 
 
 def run_in_own_units(task: Task, curator: Curator) -> Outcome:

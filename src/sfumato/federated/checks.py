@@ -117,6 +117,9 @@ def _grid(grid: Grid, facts: Facts) -> None:
         _vector(side, facts)
         _demand(float(np.abs(side).max()) <= 1e150, "its bounds are out of range")
     _demand(float(grid.half_width.min()) > 1e-150, "its bounds are empty")
+    if grid.limits is not None:
+        _demand(grid.limits.shape == (2, facts.n_features), "its limits have another shape")
+        _demand((grid.limits[0] <= grid.limits[1]).all(), "its limits are out of order")
 
 
 def _bins(bins: Bins, facts: Facts) -> None:

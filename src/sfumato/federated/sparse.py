@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, PartialBounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
-from sfumato.estimators.sparse_pipeline import SparseTask, some_bounds, spread
+from sfumato.estimators.sparse_pipeline import some_bounds, spread
 from sfumato.federated.voting import Ballot, plan_votes, screen_by_votes
 from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
@@ -61,6 +61,5 @@ def run_sparse_sites(task: SparseSites, curator: Any) -> tuple[Outcome, Screen]:
     found = screen_by_votes(curator, curator, ballot, n, task.n_directions or 1)
     bounds = some_bounds(task.bounds, found.kept)
     few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
-    wide = SparseTask(task.n_features, task.n_records, task.response, task.n_directions, task.bounds, task.picks)
     outcome = solve(few, ColumnView(curator, found.kept), ranks, settled(bounds, len(found.kept)))
-    return spread(outcome, wide, found.kept), found
+    return spread(outcome, PartialBounds.of(task.bounds, task.n_features), found.kept), found

@@ -39,7 +39,7 @@ MOST_STEPS = 12
 _RUN = re.compile(r"[0-9a-f]{8,64}")
 _ANY = Schedule(shares=(1.0,) * MOST_STEPS, steps=(1.0,) * MOST_STEPS)
 _LINES = (
-    *plan_location(Location(PartialBounds.nothing(1), 1.0)),
+    *plan_location(Location(PartialBounds.nothing(1), 1.0, standardises=True)),
     *plan_ranks(Response(), 1.0),
     *plan_shape(1.0, 1.0),
     *plan_descent(_ANY, 1.0, 1.0),
@@ -54,6 +54,7 @@ _KINDS: Mapping[str, type[BoundedSum]] = {
     "magnitude": OctaveHistograms,
     "zoom": LinearHistograms,
     "distance": DistanceHistograms,
+    "standard": LinearHistograms,
     "response magnitude": ResponseHistogram,
     "response span": ResponseHistogram,
     "ranks": ResponseHistogram,

@@ -34,7 +34,7 @@ from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
 
 FIELDS: Mapping[type, Mapping[str, Any]] = {
-    Grid: {"centre": "floats", "half_width": "floats"},
+    Grid: {"centre": "floats", "half_width": "floats", "limits": "floats or null"},
     Bins: {"edges": "floats", "categories": "count or null"},
     Whitening: {"source": Grid, "matrix": "floats", "mean": "floats", "cap": "number"},
     Residual: {
@@ -146,8 +146,10 @@ class Decoder:
             return self._inner(data)
         if of in _TYPES:
             return _array(data, of, name)
-        if of == "count or null" and data is None:
+        if of.endswith("or null") and data is None:
             return None
+        if of == "floats or null":
+            return _array(data, "floats", name)
         if of.startswith("count"):
             if not isinstance(data, int) or isinstance(data, bool) or not 0 < data < _LARGEST:
                 raise RefusedError(f"{name} is not a count.")
@@ -160,6 +162,8 @@ class Decoder:
 def _encoded(value: Any, of: Any) -> Any:
     if isinstance(of, type) or of == "question":
         return encode(value)
+    if of == "floats or null" and value is not None:
+        return _encoded(value, "floats")
     if of in _TYPES:
         array = np.ascontiguousarray(value, dtype=_TYPES[of])
         return {"type": of, "shape": list(array.shape), "data": base64.b64encode(array.tobytes()).decode("ascii")}

@@ -11,6 +11,7 @@ not far from zero, compared to its spread, has the middle zero.
 values (rare events, zeros of an inflated count) do not hide the others, since a distance of zero has its own bin.
 """
 
+import warnings
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import cast
@@ -18,11 +19,12 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.bounds import Bounds, PartialBounds
+from sfumato.bounds import Bounds, Grid, PartialBounds
+from sfumato.errors import AccuracyWarning, InputError
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
-from sfumato.solve.counts import likely_end, narrowest_half, seen_bins
+from sfumato.solve.counts import SEEN, likely_end, narrowest_half, seen_bins, standing_out
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import OCTAVES, DistanceHistograms, LinearHistograms, OctaveHistograms
 from sfumato.sums import BoundedSum
@@ -35,11 +37,21 @@ PURPOSES = {
     "zoom 1": "rough middle of each feature",
     "zoom 2": "middle of each feature",
     "distance": "spread of each feature",
+    "standard": "mean and standard deviation of each feature",
 }
+STANDARD = 0.5
+"""Part of the last histogram, where features are to be standardised, beside the others' 1."""
 ZOOM = 128
 """Bins of a zoom."""
+HOPELESS, DOUBTFUL = 90.0, 330.0
+"""Least ``n mu / sqrt(p)`` with which bounds are found at all, and with which features far from zero are, too."""
+STANDARD_BINS = 32
+"""Bins from which mean and standard deviation are read."""
 WIDTH = 8.0
-"""Least half width of the bounds found, in root mean squares from the middle."""
+"""Least half width of the bounds found, in root mean squares from the middle. A feature of which known bounds say
+everything is that many half widths wide, so that its unit is like that of the others."""
+SEEN_IN_BOX = 4.0
+"""Standard errors by which a count inside known bounds is surely not zero."""
 PLACED = 8.0
 """Standard errors of records off the middle that stand out nowhere: enough to tell where they are likely to be ..."""
 MISSING = 2.0
@@ -52,47 +64,98 @@ Questions = Generator[tuple[BoundedSum, str], Release, "Located"]
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A search for bounds: what is known of the features, and the share of the budget it takes."""
+    """A search for bounds: what is known of the features, and the share of the budget it takes.
+
+    `insists` says that it is to be made even where public numbers say that it will hardly find anything; `standardises`
+    that the middle is to be near the mean and the scale near the standard deviation, since features are compared
+    with those of others (sites in units of their own).
+    """
 
     known: PartialBounds
     share: float
+    insists: bool = False
+    standardises: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Bounds of every feature; `unseen` marks those whose records showed no spread, so that the scale is a guess."""
+    """Bounds of every feature, those given or those found, and the unit in which it is measured.
+
+    `unit` has the centre and half width of the grid, where the spread inside the bounds was looked for; None: they
+    are those of the bounds. `unseen` marks features whose records showed no spread, so that the scale is a guess.
+    """
 
     bounds: Bounds
     unseen: NDArray[np.bool_]
+    unit: tuple[FloatArray, FloatArray] | None = None
+
+    @property
+    def grid(self) -> Grid:
+        """The integer grid."""
+        if self.unit is None:
+            return self.bounds.grid(len(self.unseen))
+        return Grid(*self.unit, limits=np.array([self.bounds.lower, self.bounds.upper]))
 
 
-def location_share(n_features: int, n_records: int | None, mu: float) -> float:
-    """The share of the budget that a search for that many features takes, from public numbers alone.
+def location_share(known: PartialBounds, n_records: int | None, mu: float) -> float:
+    """The share of the budget that the search takes, from public numbers alone; 0: there is nothing to be gained.
 
     ``2 p / (n mu)^2`` is the variance of a histogram's noise, as part of the records, if the search took the whole
-    budget. It is brought to 1e-5 (a third of a per cent of the records), within reason: the rest of a fit that leaves
-    less than four fifths of the budget loses more than better bounds bring.
+    budget. Where bounds are to be found it is brought to 1e-5 (a third of a per cent of the records), within reason:
+    a fit that is left less than four fifths of the budget loses more than better bounds bring. Where all bounds are
+    known, only the scale inside is at stake: a few hundredths of the records may hide, and the search takes a few
+    hundredths of the budget or, where that would show too little, nothing.
 
-    >>> [round(location_share(p, 20_000, 0.237), 3) for p in (5, 15, 60)], location_share(5, None, 0.237)
-    ([0.08, 0.134, 0.2], 0.12)
+    >>> nothing, box = PartialBounds.nothing, PartialBounds.of(Bounds(0, 1), 15)
+    >>> [round(location_share(nothing(p), 20_000, 0.237), 3) for p in (5, 15, 60)]
+    [0.08, 0.134, 0.2]
+    >>> location_share(nothing(5), None, 0.237)
+    0.12
+    >>> [round(location_share(box, n, 0.237), 3) for n in (20_000, 8_000, 800)]
+    [0.022, 0.04, 0.0]
     """
+    searches = known.unknown.size > 0
     if n_records is None:
-        return 0.12
-    variance = 2.0 * n_features / max(n_records * min(mu, 1e6), 1e-9) ** 2
-    return float(np.clip(variance / 1e-5, 0.08, 0.20))
+        return 0.12 if searches else 0.02
+    variance = 2.0 * known.asked.size / max(n_records * min(mu, 1e6), 1e-9) ** 2
+    if searches:
+        return float(np.clip(variance / 1e-5, 0.08, 0.20))
+    return float(np.clip(variance / 6e-5, 0.01, 0.04)) if variance < 2.8e-5 else 0.0
+
+
+def check_search(location: Location, n_records: int | None, mu: float, stacklevel: int = 2) -> None:
+    """Refuse a search that public numbers say is in vain, and warn of one that may miss features.
+
+    ``n mu / sqrt(p)`` says how far counts of all records stand out of the noise of p histograms. Where the number of
+    records is private there is nothing to go by.
+    """
+    unknown = location.known.unknown.size
+    if n_records is None or not unknown or location.insists:
+        return
+    strength = n_records * mu / np.sqrt(unknown)
+    if strength < HOPELESS:
+        raise InputError(
+            f"bounds: {n_records} records are too few to find those of {unknown} features within this budget; give "
+            "bounds, if only of some features ({'age': (0, 120)}), raise epsilon, or insist with bounds='search'."
+        )
+    if strength < DOUBTFUL:
+        warnings.warn(
+            f"bounds: with {n_records} records and this budget, those of {unknown} features are found roughly, "
+            "and features far from zero (years, dates, offsets) may be dropped; give bounds for these.",
+            AccuracyWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def plan_location(bounds: Bounds | Location) -> tuple[Line, ...]:
     """The lines `find_bounds` may use; none where the bounds are what they are."""
     if isinstance(bounds, Bounds):
         return ()
-    asked = [name for name in PARTS if name != "magnitude" or bounds.known.unknown.size]
-    if not bounds.known.asked.size:
-        return ()
-    whole = sum(PARTS[name] for name in asked)
-    return tuple(
-        Line(name, PURPOSES[name], bounds.share * PARTS[name] / whole, "sqrt(2 p) / sqrt(p)") for name in asked
-    )
+    asked = {name: part for name, part in PARTS.items() if name != "magnitude" or bounds.known.unknown.size}
+    if bounds.standardises:
+        asked["standard"] = STANDARD
+    each = bounds.share / sum(asked.values())
+    return tuple(Line(name, PURPOSES[name], each * part, "sqrt(2 p) / sqrt(p)") for name, part in asked.items())
 
 
 def find_bounds(curator: Curator, bounds: Bounds | Location, n_features: int, n_records: int | None) -> Located:
@@ -102,7 +165,7 @@ def find_bounds(curator: Curator, bounds: Bounds | Location, n_features: int, n_
     """
     if isinstance(bounds, Bounds):
         return settled(bounds, n_features)
-    search = locating(bounds.known, n_records)
+    search = locating(bounds, n_records)
     try:
         query, name = next(search)
         while True:
@@ -116,27 +179,31 @@ def settled(bounds: Bounds, n_features: int) -> Located:
     return Located(bounds, np.zeros(n_features, dtype=bool))
 
 
-def locating(known: PartialBounds, n_records: int | None) -> Questions:
+def locating(location: Location, n_records: int | None) -> Questions:
     """The search: yields its questions with the names of their lines, is sent the releases.
 
     Every feature has a public fallback at every step, so that what the data look like never decides whether an error
-    is raised. Lines about no feature at all stay unused.
+    is raised.
     """
-    view = _View(known.lower.copy(), known.upper.copy(), np.zeros(known.n_features), np.zeros(known.n_features))
+    known = location.known
+    lower, upper = np.nan_to_num(known.lower, nan=-1.0), np.nan_to_num(known.upper, nan=1.0)
+    view = _View(lower, upper, np.zeros(known.n_features), np.zeros(known.n_features))
     zoomed, asked = known.boxed, known.asked
     view.middle[zoomed] = known.lower[zoomed] / 2 + known.upper[zoomed] / 2
     if known.unknown.size:
         counts = yield _about(OctaveHistograms(known.unknown.size), known.unknown, known), "magnitude"
         zoomed = np.union1d(zoomed, view.place(known.unknown, counts, _total(counts, n_records)))
     for name in ("zoom 1", "zoom 2"):
+        looked = zoomed if zoomed.size else asked  # the fewer features, the less noise; but what is planned is asked
+        counts = yield _about(LinearHistograms(view.lower[looked], view.upper[looked], ZOOM), looked, known), name
         if zoomed.size:
-            query = LinearHistograms(view.lower[zoomed], view.upper[zoomed], ZOOM)
-            counts = yield _about(query, zoomed, known), name
             view.zoom(zoomed, counts, _total(counts, n_records))
-    if not asked.size:
-        return settled(Bounds(known.lower, known.upper), known.n_features)
     counts = yield _about(DistanceHistograms(view.middle[asked], view.step[asked]), asked, known), "distance"
-    return _bounds(known, view, counts, n_records)
+    located = _bounds(known, view, counts, n_records)
+    if not location.standardises:
+        return located
+    counts = yield LinearHistograms(located.bounds.lower, located.bounds.upper, STANDARD_BINS), "standard"
+    return Located(_standard(located.bounds, counts), located.unseen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,24 +243,26 @@ class _View:
 
 
 def _bounds(known: PartialBounds, view: _View, counts: Release, n_records: int | None) -> Located:
-    """The last reading: half widths from the distances, cut to the boxes that are known."""
+    """The last reading: units from the distances, bounds where they were not known."""
     asked, n = known.asked, _total(counts, n_records)
     noise = _noise(counts)
     total_noise = 0.0 if n_records is not None else noise * float(np.sqrt(counts.value.shape[1] / len(asked)))
     boxed = np.isin(asked, known.boxed)
     half, shown = _half_widths(counts.value, noise, n, total_noise, boxed)
-    lower, upper, unseen = known.lower.copy(), known.upper.copy(), np.zeros(known.n_features, dtype=bool)
     middle, step = view.middle[asked], view.step[asked]
     # Far from zero and no spread to be seen: so wide that the feature weighs nothing, rather than a guess.
     half = np.where(~shown & (middle != 0), np.abs(middle), np.maximum(half, step))
     half = np.maximum(half, 2.0**-30 * np.abs(middle))  # floats must tell both ends apart
-    low, high = middle - half, middle + half
-    cut = boxed & shown
-    low[cut], high[cut] = np.maximum(low, lower[asked])[cut], np.minimum(high, upper[asked])[cut]
-    keep = boxed & (~shown | ~(high > low))
-    low[keep], high[keep] = lower[asked][keep], upper[asked][keep]
-    lower[asked], upper[asked], unseen[asked] = low, high, ~shown
-    return Located(Bounds(lower, upper), unseen)
+    # Nothing was seen inside known bounds: as wide as they allow from the middle, which is where most records are.
+    widest = np.maximum(middle - known.lower[asked], known.upper[asked] - middle)
+    half = np.where(boxed & ~shown, widest, half)
+    centre, half_width = known.lower / 2 + known.upper / 2, WIDTH * (known.upper / 2 - known.lower / 2)
+    centre[asked], half_width[asked] = middle, half
+    lower, upper, unseen = known.lower.copy(), known.upper.copy(), np.zeros(known.n_features, dtype=bool)
+    found = known.unknown
+    lower[found], upper[found] = (centre - half_width)[found], (centre + half_width)[found]
+    unseen[asked] = ~shown
+    return Located(Bounds(lower, upper), unseen, (centre, half_width))
 
 
 def _half_widths(
@@ -205,7 +274,9 @@ def _half_widths(
     likely are. All features of which nothing shows are looked at together; if they show nothing either, they are taken
     for 0 and 1, which is right for rare events.
     """
-    seen = np.array([seen_bins(row, noise) for row in counts])
+    # Inside a box few octaves can hold records: less is needed to tell that they do, and a false alarm is harmless.
+    needed = np.where(boxed, SEEN_IN_BOX, SEEN)
+    seen = np.array([seen_bins(row, noise, factor) for row, factor in zip(counts, needed, strict=True)])
     off = n - np.where(seen[:, 0], counts[:, 0], 0.0)
     counts, seen = counts[:, 1:], seen[:, 1:]
     ends = (seen * np.arange(1, counts.shape[1] + 1)).max(axis=1)
@@ -213,25 +284,57 @@ def _half_widths(
     for j in np.flatnonzero((ends == 0) & (off > PLACED * error) & ~boxed):
         ends[j] = likely_end(counts[j], noise, off[j], UNIT)
     shown = ends > 0
-    half = np.array([_half_width(row, n, end) if end else 1.0 for row, end in zip(counts, ends, strict=True)])
+    half = np.array([_half_width(row, noise, n, end) if end else 1.0 for row, end in zip(counts, ends, strict=True)])
     blank = ~shown & ~boxed
     if not blank.any():
         return half, shown
     pool, size = counts[blank].sum(axis=0), int(blank.sum())
     together = np.flatnonzero(seen_bins(pool, noise * float(np.sqrt(size))))
     if together.size:
-        half[blank] = _half_width(pool, n * size, int(together[-1]) + 1)
+        half[blank] = _half_width(pool, noise * float(np.sqrt(size)), n * size, int(together[-1]) + 1)
     else:
         for j in np.flatnonzero(blank & (off > MISSING * error)):
-            half[j] = _half_width(counts[j], n, max(UNIT, likely_end(counts[j], noise, off[j], UNIT, 0.8)))
+            half[j] = _half_width(counts[j], noise, n, max(UNIT, likely_end(counts[j], noise, off[j], UNIT, 0.95)))
     return half, shown
 
 
-def _half_width(counts: FloatArray, n: float, end: int) -> float:
-    """As far as the first `end` octaves reach, or `WIDTH` root mean squares of the distances within."""
-    outer = 2.0 ** (np.arange(end) - OCTAVES + 1.0)
+def _half_width(counts: FloatArray, noise: float, n: float, end: int) -> float:
+    """As far as the first `end` octaves reach, or `WIDTH` root mean squares of the distances, tail included."""
+    tail = _tail(counts, noise, end)
+    likely = np.concatenate([np.maximum(counts[:end], 0.0), tail])
+    outer = 2.0 ** (np.arange(len(likely)) - OCTAVES + 1.0)
     square = 3.0 / (8.0 * np.log(2.0)) * outer**2  # of a distance spread evenly over an octave on the log scale
-    return max(float(outer[-1]), WIDTH * float(np.sqrt(np.maximum(counts[:end], 0.0) @ square / max(n, 1.0))))
+    return max(float(outer[end - 1]), WIDTH * float(np.sqrt(likely @ square / max(n, 1.0))))
+
+
+def _tail(counts: FloatArray, noise: float, end: int) -> FloatArray:
+    """Counts beyond the last octave that is seen, as they go on falling, down to a single record.
+
+    They fall at the rate of the last two octaves, or faster if the next count says so. A light tail adds next to
+    nothing; of a heavy one, the rare records far out make up most of the scale.
+    """
+    before, last = (float(counts[end - k]) if end >= k else 0.0 for k in (2, 1))
+    if last <= 1.0:
+        return np.empty(0)
+    following = max(float(counts[end]), 0.0) + noise if end < len(counts) else 0.0
+    rate = min(last / max(before, 1.0), following / last, 1.0 / 3.0)
+    if rate <= 1e-6:
+        return np.empty(0)
+    return np.asarray(last * rate ** np.arange(1, int(np.log(last) / -np.log(rate)) + 1))
+
+
+def _standard(bounds: Bounds, counts: Release) -> Bounds:
+    """Bounds ``mean +- WIDTH sd`` of the binned distribution, by the bins that stand out if they hold most records."""
+    width = (bounds.upper - bounds.lower) / STANDARD_BINS
+    middle = bounds.lower[:, None] + width[:, None] * (np.arange(STANDARD_BINS) + 0.5)
+    heavy = standing_out(Release(counts.value[:, 1:-1], counts.noise_std[:, 1:-1]))
+    total = heavy.sum(axis=1)
+    weight = heavy / np.maximum(total, 1e-300)[:, None]
+    mean = (weight * middle).sum(axis=1)
+    sd = np.sqrt(np.maximum((weight * (middle - mean[:, None]) ** 2).sum(axis=1), width**2 / 12.0))
+    known = total > 0.7 * np.maximum(counts.value.sum(axis=1), 1.0)  # else many equal values would hide the others
+    lower = np.where(known, mean - WIDTH * sd, bounds.lower)
+    return Bounds(lower, np.where(known, mean + WIDTH * sd, bounds.upper))
 
 
 def _about(query: BoundedSum, columns: IntArray, known: PartialBounds) -> BoundedSum:

@@ -73,7 +73,7 @@ def narrowest_half(counts: FloatArray, noise: float, n: float, widths: tuple[int
     return first, end
 
 
-def seen_bins(counts: FloatArray, noise: float) -> NDArray[np.bool_]:
+def seen_bins(counts: FloatArray, noise: float, factor: float = SEEN) -> NDArray[np.bool_]:
     """Bins of windows whose counts are surely not zero; narrow windows first, and what they hold is then left out.
 
     >>> seen_bins(np.array([50.0, 0.0, 4.0, 4.0, 0.0, 0.0]), 1.0)
@@ -81,7 +81,7 @@ def seen_bins(counts: FloatArray, noise: float) -> NDArray[np.bool_]:
     """
     rest, seen = counts.copy(), np.zeros(len(counts), dtype=bool)
     for width in WINDOWS[:3]:
-        for first in np.flatnonzero(window_sums(rest, width) > SEEN * noise * np.sqrt(width)):
+        for first in np.flatnonzero(window_sums(rest, width) > factor * noise * np.sqrt(width)):
             seen[first : first + width] = True
         rest[seen] = 0.0
     return seen
