@@ -42,13 +42,13 @@ QUERIES = [
     NormHistogram(GRID),
     OctaveHistograms(P),
     LinearHistograms(np.full(P, -1.0), np.full(P, 1.0 / 3.0), 5),
-    DistanceHistograms(np.array([-1.0, 0.0, 1e9]), np.array([0.0, 0.5, 1e3])),
     Moments(GRID, 0.7),
     ResidualHistogram(RESIDUAL),
     ResidualProduct(RESIDUAL, 1.1),
     SlicedMoments(WHITENING, BINS, GROUPS, 2),
     ProjectionHistogram(WHITENING, np.array([1.0, -1.0, 0.5]), BINS, GROUPS, 2, 6),
     SignScores(np.array([0.0, 0.5, -0.1]), BINS, np.array([[-1.0], [-0.2], [0.7], [1.0]])),
+    DistanceHistograms(np.array([-1.0, 0.0, 1e9]), np.array([0.0, 0.5, 1e3])),
 ]
 LIMITED = NormHistogram(replace(GRID, limits=np.array([[-1.0] * P, [0.5] * P])))
 TWO = OnColumns(SignScores(np.array([0.0, 0.5]), BINS, np.ones((4, 2))), np.array([2, 0]))

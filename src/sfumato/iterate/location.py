@@ -56,6 +56,8 @@ PLACED = 8.0
 """Standard errors of records off the middle that stand out nowhere: enough to tell where they are likely to be ..."""
 MISSING = 2.0
 """... or only that there are some."""
+RATHER_UNIT = 0.9
+"""How much rather those few are taken for rare events, 0 and 1, than for rare amounts of another size."""
 UNIT = OCTAVES + 1
 """Number of octaves of distance up to and with that of the number one."""
 
@@ -271,7 +273,7 @@ def _half_widths(
     """Half widths from histograms of distances, and which features showed a distance of their own.
 
     A feature of which nothing stands out, though records are missing from the middle, has its scale where they most
-    likely are. All features of which nothing shows are looked at together; if they show nothing either, they are taken
+    likely are. All others of which nothing shows are looked at together; if they show nothing either, they are taken
     for 0 and 1, which is right for rare events.
     """
     # Inside a box few octaves can hold records: less is needed to tell that they do, and a false alarm is harmless.
@@ -281,20 +283,18 @@ def _half_widths(
     counts, seen = counts[:, 1:], seen[:, 1:]
     ends = (seen * np.arange(1, counts.shape[1] + 1)).max(axis=1)
     error = float(np.hypot(noise, total_noise))
-    for j in np.flatnonzero((ends == 0) & (off > PLACED * error) & ~boxed):
-        ends[j] = likely_end(counts[j], noise, off[j], UNIT)
+    sure = off - MISSING * error
     shown = ends > 0
+    for j in np.flatnonzero(~shown & ~boxed & (sure > 0.0)):
+        placed = off[j] > PLACED * error
+        end = likely_end(counts[j], noise, sure[j], UNIT, 0.5 if placed else RATHER_UNIT)
+        shown[j], ends[j] = placed, end if placed or end > UNIT else 0
     half = np.array([_half_width(row, noise, n, end) if end else 1.0 for row, end in zip(counts, ends, strict=True)])
-    blank = ~shown & ~boxed
-    if not blank.any():
-        return half, shown
-    pool, size = counts[blank].sum(axis=0), int(blank.sum())
+    blank = (ends == 0) & ~boxed
+    pool, size = counts[blank].sum(axis=0), max(int(blank.sum()), 1)
     together = np.flatnonzero(seen_bins(pool, noise * float(np.sqrt(size))))
     if together.size:
         half[blank] = _half_width(pool, noise * float(np.sqrt(size)), n * size, int(together[-1]) + 1)
-    else:
-        for j in np.flatnonzero(blank & (off > MISSING * error)):
-            half[j] = _half_width(counts[j], noise, n, max(UNIT, likely_end(counts[j], noise, off[j], UNIT, 0.95)))
     return half, shown
 
 
