@@ -172,7 +172,8 @@ def test_explain_prints_the_plan_of_each(name, sfumato):
     asked = ("explain", "--estimator", name, "--n", "5000", "--p", "8", *(("--q", "2") if name == "cca" else ()))
     found = [sfumato(*asked, *given) for given in ((), ("--bounds",))]
     assert all(code == 0 and "5,000 records of 8" in out and "together" in out for code, out, _ in found)
-    assert ("location" in found[0][1], "location and spread of each" in found[1][1]) == (name != "sparse-sir", False)
+    told = ["order of magnitude of each" in out for _, out, _ in found]
+    assert told == [name != "sparse-sir", False]
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)

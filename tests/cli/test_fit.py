@@ -74,7 +74,7 @@ def test_every_format_gives_the_same_directions_with_the_same_seed(sfumato, here
 
 def test_bounds_are_found_privately_if_none_are_given(sfumato, here):
     code, out, _ = sfumato("fit", "patients.csv", "-y", "los", "--features", "age,weight", "--no-picture")
-    assert code == 0 and "location and spread of each feature" in out and "picture" not in out
+    assert code == 0 and "order of magnitude of each feature" in out and "picture" not in out
 
 
 def test_categories_are_declared_encoded_and_kept_for_transform(sfumato, here):

@@ -92,7 +92,7 @@ def test_an_interrupted_fit_of_components_is_as_clean(start, here, slow, termina
     assert sorted(here.iterdir()) == before
     ledger = FileLedger(here / "study.jsonl")
     assert "all hashes agree" in ledger.verify() and 0 < ledger.total() <= 1.0
-    assert "span of each feature" in [entry.purpose for entry in ledger.entries]
+    assert "spread of each feature" in [entry.purpose for entry in ledger.entries]
 
 
 def test_progress_is_seen_at_once_and_names_the_releases(start, here, slow, terminal):

@@ -16,6 +16,7 @@ from sfumato.statistics.columns import OfColumn, OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import (
     Bins,
+    DistanceHistograms,
     LinearHistograms,
     NormHistogram,
     OctaveHistograms,
@@ -153,6 +154,7 @@ CASES = [
     Case("lengths", lambda p: NormHistogram(grid(p))),
     Case("octaves", OctaveHistograms),
     Case("linear", lambda p: LinearHistograms(np.full(p, -1.0), np.linspace(1, 2, p), 6)),
+    Case("distances", lambda p: DistanceHistograms(np.linspace(-1.0, 1e9, p), np.linspace(0.0, 0.5, p))),
     Case("moments", lambda p: Moments(grid(p), 0.8)),
     Case("moments of all", lambda p: Moments(grid(p), float(np.sqrt(p)), centre_weight=1.0)),
     Case("moments, centre first", lambda p: Moments(grid(p), 0.01, centre_weight=2.0)),

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sfumato import Bounds
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.bounds import PartialBounds
+from sfumato.iterate.location import Location, find_bounds, plan_location
 from sfumato.iterate.shape import plan_shape, rough_shape
 from sfumato.privacy.asking import drive
 from sfumato.records import Records
@@ -13,7 +14,9 @@ N = 5000
 
 
 def bounds_of(make, x, **more):
-    return drive(find_bounds(x.shape[1]), make(x, np.zeros(len(x)), plan_location(1.0), **more))
+    location = Location(PartialBounds.nothing(x.shape[1]), 1.0)
+    door = make(x, np.zeros(len(x)), plan_location(location), **more)
+    return drive(find_bounds(location, x.shape[1], len(x)), door).bounds
 
 
 def test_bounds_hold_the_records_and_little_more(silent, noisy):

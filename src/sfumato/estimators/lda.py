@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import chosen_method, directions_of
 from sfumato.estimators.session import Session, open_session
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.discriminant import Discriminant, discriminate, plan_discriminant
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.ranks import MOST_CLASSES, Ranks, find_ranks, plan_ranks
 from sfumato.iterate.shape import plan_shape, rough_shape
 from sfumato.privacy.asking import Asking, drive
@@ -33,7 +33,7 @@ from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "one-shot")
-SHARES = {"location": 0.08, "ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
+SHARES = {"ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
 TWO_CLASSES = Response(3)
 """Declared, so that the last code is that of all others."""
 
@@ -87,7 +87,7 @@ class DiscriminantOutcome:
     spectrum: Spectrum
     fit: Discriminant
     rule: Rule
-    bounds: Bounds
+    located: Located
     centre: FloatArray
 
 
@@ -99,12 +99,11 @@ class DiscriminantTask:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_ranks(self.response, SHARES["ranks"])
+        lines = plan_location(self.bounds) + plan_ranks(self.response, SHARES["ranks"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         return Plan(lines + plan_discriminant(SHARES["solve"]))
 
@@ -116,16 +115,16 @@ class DiscriminantTask:
 
     def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
-        bounds, ranks, n = yield from self.prepare()
-        whitening = yield from rough_shape(bounds.grid(self.n_features), n, 1.0)
-        return self.outcome(bounds, whitening, (yield from self.solve(whitening, ranks, n)))
+        located, ranks, n = yield from self.prepare()
+        whitening = yield from rough_shape(located.grid, n, 1.0)
+        return self.outcome(located, whitening, (yield from self.solve(whitening, ranks, n)))
 
-    def prepare(self) -> Asking[tuple[Bounds, Ranks, float]]:
+    def prepare(self) -> Asking[tuple[Located, Ranks, float]]:
         """Bounds, shares of the classes and number of records, given or bought."""
-        bounds = self.bounds if self.bounds is not None else (yield from find_bounds(self.n_features))
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
         ranks = yield from find_ranks(self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        return bounds, ranks, n
+        return located, ranks, n
 
     def codes(self, ranks: Ranks) -> int:
         """Codes that are classes; where classes are declared the last one is all others."""
@@ -135,14 +134,14 @@ class DiscriminantTask:
         """Directions in the coordinates of the whitening."""
         return (yield from discriminate(whitening, ranks, self.codes(ranks), n, self.n_directions))
 
-    def outcome(self, bounds: Bounds, whitening: Whitening, fit: Discriminant) -> DiscriminantOutcome:
+    def outcome(self, located: Located, whitening: Whitening, fit: Discriminant) -> DiscriminantOutcome:
         """The fit in the units of x."""
-        grid = bounds.grid(self.n_features)
+        grid = located.grid
         to_z = whitening.exact_matrix / grid.half_width
         back = np.asarray(np.linalg.pinv(to_z), dtype=np.float64)
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
         centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
-        return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), bounds, centre)
+        return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), located, centre)
 
 
 def _names_its_classes(estimator: Any) -> bool:
@@ -243,7 +242,7 @@ class PrivateLDA(PrivateReducer):
         """
         session = self._open(X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(drive(task.run(), session.open(task.plan())), session.ledger)
+        self._keep(drive(task.run(), session.open(task)), session.ledger)
         return self
 
     def _open(self, X: Any, y: Any, groups: Any) -> Session:
@@ -262,7 +261,7 @@ class PrivateLDA(PrivateReducer):
         self.priors_ = np.exp(outcome.rule.priors)
         self.choice_ = outcome.fit.choice
         self.mean_ = outcome.centre
-        self.bounds_ = outcome.bounds
+        self._keep_bounds(outcome.located)
         self.ledger_ = ledger
         self._rule = outcome.rule
         self._used = outcome.fit.used
@@ -275,9 +274,9 @@ class PrivateLDA(PrivateReducer):
         return np.asarray(np.asarray(self.classes)[self._used[self._rule.nearest(self.transform(X))]])
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
-        k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        k = directions_of(self.n_directions, n_features)
         chosen_method(self, METHODS)
-        return DiscriminantTask(n_features, n_records, response, k, bounds)
+        return DiscriminantTask(n_features, n_records, response, k, location_of(self, n_features, n_records))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

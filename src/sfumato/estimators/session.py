@@ -3,10 +3,12 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sfumato.errors import PrivacyWarning
 from sfumato.estimators.inputs import first_rows, fit_source, has_ids
+from sfumato.forecast.prospect import Prospect
+from sfumato.iterate.location import Location, check_search
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.door import Behind, Door, opened
@@ -19,6 +21,16 @@ from sfumato.settings.central import Central
 from sfumato.sources import ResponseKind, Source
 
 REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
+
+
+class Planned(Protocol):
+    """Public facts of a fit, from which its plan follows."""
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+
+    def prospect(self) -> Prospect | None:
+        """What a forecast needs; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +48,13 @@ class Session:
         public = self.ledger.relation == "replace" and self.ledger.unit == RECORD
         return self.source.count() if public else None
 
-    def open(self, plan: Plan) -> Door:
-        """The door, for a plan scaled to cost exactly the budget."""
+    def open(self, task: Planned) -> Door:
+        """The door, for the plan of a task scaled to cost exactly the budget; a hopeless search is refused before."""
+        bounds = getattr(task, "bounds", None)
+        if isinstance(bounds, Location):
+            check_search(bounds, self.n_records, self.budget.mu() / self.ledger.unit.factor, stacklevel=4)
         unit = self.ledger.unit
-        setting, calibrated = Central(self.source), plan.calibrate(self.budget, unit.factor)
+        setting, calibrated = Central(self.source), task.plan().calibrate(self.budget, unit.factor)
         curator = Curator(setting, calibrated, self.ledger, self.noise)
         return opened(curator, Behind(setting, calibrated, self.ledger.relation, unit=unit))
 
@@ -62,5 +77,6 @@ def open_session(
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)
+    estimator._binary = source.binary
     estimator.n_records_ = session.n_records  # None where it is private
     return session

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import chosen_method, directions_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import open_session
@@ -140,7 +140,7 @@ class PrivateSIR(PrivateReducer):
         """
         session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(drive(task.run(), session.open(task.plan())), session.ledger)
+        self._keep(drive(task.run(), session.open(task)), session.ledger)
         return self
 
     def summary_plot(self, ax: Any = None) -> Any:
@@ -158,9 +158,10 @@ class PrivateSIR(PrivateReducer):
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Task:
         """What is public about this fit, every parameter checked."""
         method = chosen_method(self, METHODS)
-        directions, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        directions = directions_of(self.n_directions, n_features)
         share = share_of(self.picture, PICTURE_SHARE)
         kind: Literal["descent", "one-shot"] = "one-shot" if method == "one-shot" else "descent"
+        bounds = location_of(self, n_features, n_records)
         task = Task(n_features, n_records, response, directions, bounds, kind, share)
         if method != "auto":
             return task
@@ -172,7 +173,7 @@ class PrivateSIR(PrivateReducer):
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.mean_ = outcome.centre
         self.scale_ = outcome.scale
-        self.bounds_ = outcome.bounds
+        self._keep_bounds(outcome.located)
         self.choice_ = outcome.fit.choice
         self.picture_: Picture | None = outcome.picture
         self.ledger_ = ledger

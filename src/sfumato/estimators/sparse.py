@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import checked_bounds
+from sfumato.estimators.base import known_of
 from sfumato.estimators.parameters import chosen_method, directions_of, share_of
 from sfumato.estimators.session import open_session
 from sfumato.estimators.sir import PICTURE_SHARE, PrivateSIR
@@ -109,7 +109,7 @@ class PrivateSparseSIR(PrivateSIR):
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
         session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
-        outcome, screened = drive(run_sparse(task), session.open(task.plan()))
+        outcome, screened = drive(run_sparse(task), session.open(task))
         self.screen_: Screen | None = screened
         self.support_ = screened.kept
         self._keep(outcome, session.ledger)
@@ -120,7 +120,7 @@ class PrivateSparseSIR(PrivateSIR):
 
     def _sparse_task(self, n_features: int, n_records: int | None, response: Response) -> SparseTask:
         """What is public about this fit, every parameter checked."""
-        bounds = checked_bounds(self.bounds, n_features)
+        known = known_of(self, n_features).with_binary(getattr(self, "_binary", ()))
         chosen_method(self, METHODS)
         directions = directions_of(self.n_directions, n_features)
         return SparseTask(
@@ -128,7 +128,7 @@ class PrivateSparseSIR(PrivateSIR):
             n_records,
             response,
             directions,
-            bounds,
+            known,
             self._picks(n_features, n_records, directions),
             share_of(self.picture, PICTURE_SHARE),
         )

@@ -6,16 +6,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
+from sfumato.estimators.base import PrivateReducer, bounds_only, common_scale
 from sfumato.estimators.parameters import chosen_method
 from sfumato.estimators.pca import SpikedCovariance, components_of
 from sfumato.estimators.session import open_session
 from sfumato.forecast.populations import Population, missed_distance
 from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.principal import plan_principal, principal
 from sfumato.iterate.variances import REACH, Loadings, loadings, plan_variances
 from sfumato.privacy.asking import Asking, drive
@@ -27,7 +27,7 @@ from sfumato.solve.rotated import standard_errors
 from sfumato.typing import IntArray, Relation
 
 METHODS = ("auto", "screen")
-SHARES = {"location": 0.10, "scale": 0.03, "picks": 0.27, "solve": 0.70}
+SHARES = {"scale": 0.03, "picks": 0.27, "solve": 0.70}
 USUAL = 8
 MOST_ACTIVE = 6
 WIDEST = 50_000
@@ -105,24 +105,22 @@ class SparsePrincipalTask:
     n_features: int
     n_records: int | None
     n_directions: int
-    bounds: Bounds | None
+    bounds: Bounds | Location
     picks: int
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
+        lines = plan_location(self.bounds) + plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
         return Plan(lines + plan_principal(SHARES["solve"]))
 
     def prospect(self) -> Prospect | None:
         """On records of which a few features share a component."""
         return Prospect((("screen", self),), SparseComponent(self.n_features, picks=self.picks))
 
-    def run(self) -> Asking[tuple[Bounds, Loadings]]:
+    def run(self) -> Asking[tuple[Located, Loadings]]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else (yield from find_bounds(self.n_features))
-        grid = common_scale(bounds.grid(self.n_features))
-        return bounds, (yield from loadings(grid, self.n_records, self.n_directions))
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        return located, (yield from loadings(common_scale(located), self.n_records, self.n_directions))
 
 
 class PrivateSparsePCA(PrivateReducer):
@@ -220,8 +218,9 @@ class PrivateSparsePCA(PrivateReducer):
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
         session = open_session(self, X, None, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self.bounds_, found = drive(task.run(), session.open(task.plan()))
-        self._keep(task, found)
+        located, found = drive(task.run(), session.open(task))
+        self._keep_bounds(located)
+        self._keep(task, found, common_scale(located))
         self.ledger_ = session.ledger
         return self
 
@@ -229,11 +228,10 @@ class PrivateSparsePCA(PrivateReducer):
         chosen_method(self, METHODS)
         k = components_of(self.n_directions, n_features)
         size = size_of(self.max_features, k, n_features)
-        return SparsePrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), size)
+        return SparsePrincipalTask(n_features, n_records, k, bounds_only(self, n_features, n_records), size)
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings) -> None:
+    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
         p, k, found = task.n_features, task.n_directions, state.found
-        grid = common_scale(self.bounds_.grid(p))
         self.directions_, self.standard_errors_ = np.zeros((k, p)), np.zeros((k, p))
         self.directions_[:, state.support] = state.vectors.T
         self.standard_errors_[:, state.support] = standard_errors(found.values, found.vectors, found.noise, k)

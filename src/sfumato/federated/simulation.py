@@ -15,7 +15,7 @@ from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.agreement import Watched
-from sfumato.federated.centring import OwnUnits, refuse_unless_own, run_in_own_units
+from sfumato.federated.centring import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.facts import facts_of, site_noise
 from sfumato.federated.sparse import SparseSites, run_sparse_sites
 from sfumato.federated.task import federated_task, too_small
@@ -107,6 +107,7 @@ def simulate(
     own = one_of("centring", centring, ("pooled", "sites")) == "sites"
     if own:
         refuse_unless_own(fitted, kind.share)
+        task = in_own_units(task)
     noises = {name: site_noise(fitted.random_state, name) for name in sources}
     if any(noise.rehearsal for noise in noises.values()):
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)

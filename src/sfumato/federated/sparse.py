@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, PartialBounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
-from sfumato.estimators.sparse_pipeline import SparseTask, some_bounds, spread
+from sfumato.estimators.sparse_pipeline import some_bounds, spread
 from sfumato.federated.voting import Ballot, Voters, plan_votes, screen_by_votes
 from sfumato.iterate.descent import Schedule, plan_descent
+from sfumato.iterate.location import settled
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.screening import Screen
 from sfumato.iterate.shape import plan_shape
@@ -59,6 +60,5 @@ def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome,
     found = yield from screen_by_votes(voters, ballot, n, task.n_directions or 1)
     bounds = some_bounds(task.bounds, found.kept)
     few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
-    wide = SparseTask(task.n_features, task.n_records, task.response, task.n_directions, task.bounds, task.picks)
-    outcome = yield from on_columns(solve(few, ranks, bounds), found.kept)
-    return spread(outcome, wide, found.kept), found
+    outcome = yield from on_columns(solve(few, ranks, settled(bounds, len(found.kept))), found.kept)
+    return spread(outcome, PartialBounds.of(task.bounds, task.n_features), found.kept), found

@@ -7,12 +7,12 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import checked_bounds, common_scale
+from sfumato.estimators.base import bounds_only, common_scale
 from sfumato.estimators.parameters import one_of
-from sfumato.estimators.pca import LOCATION_SHARE, PrivatePCA, components_of
+from sfumato.estimators.pca import PrivatePCA, components_of
 from sfumato.estimators.session import Session, open_session
 from sfumato.estimators.sparse_pca import SHARES, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location, settled
 from sfumato.iterate.principal import CENTRE_WEIGHT, Principal, measure_lengths, plan_principal, principal
 from sfumato.iterate.variances import Loadings, most_variable, plan_variances, some, typical_clip
 from sfumato.privacy.asking import Asking, ask, drive, on_columns, pick
@@ -75,20 +75,19 @@ class PrincipalFlowTask:
 
     n_features: int
     n_records: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        location = plan_location(LOCATION_SHARE) if self.bounds is None else ()
-        return Plan(location + plan_principal_flow(1.0 - LOCATION_SHARE))
+        return Plan(plan_location(self.bounds) + plan_principal_flow(1.0))
 
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self) -> Asking[tuple[Bounds, Principal]]:
+    def run(self) -> Asking[tuple[Located, Principal]]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else (yield from find_bounds(self.n_features))
-        return bounds, (yield from principal_flow(common_scale(bounds.grid(self.n_features)), self.n_records))
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        return located, (yield from principal_flow(common_scale(located), self.n_records))
 
 
 class RayleighFlowPCA(PrivatePCA):
@@ -152,7 +151,7 @@ class RayleighFlowPCA(PrivatePCA):
         session = open_session(self, X, None, groups)
         task = self._flow_task(session.source.n_features, session.n_records)
         found = self._printed(task, session) if self.calibration == "paper" else None
-        self._keep(*(found or drive(task.run(), session.open(task.plan()))), session.ledger)
+        self._keep(*(found or drive(task.run(), session.open(task))), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
@@ -162,14 +161,15 @@ class RayleighFlowPCA(PrivatePCA):
         one_of("calibration", self.calibration, CALIBRATIONS)
         if components_of(self.n_directions, n_features) > 1:
             raise InputError(f"n_directions must be 1 with RayleighFlowPCA, got {self.n_directions}; see PrivatePCA.")
-        return PrincipalFlowTask(n_features, n_records, checked_bounds(self.bounds, n_features))
+        return PrincipalFlowTask(n_features, n_records, bounds_only(self, n_features, n_records))
 
-    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Bounds, Principal]:
+    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Located, Principal]:
         """The flow with the paper's noise, records as they are."""
-        if task.bounds is None:
+        if not isinstance(task.bounds, Bounds):
             raise InputError("bounds must be given with calibration='paper'; or use calibration='tight'.")
         door, p = open_printed(session, self, FLOW_REASON, takes_rho=True), task.n_features
-        n, grid = task.n_records or 0, common_scale(task.bounds.grid(p))
+        n, located = task.n_records or 0, settled(task.bounds, p)
+        grid = common_scale(located)
         vector = printed_flow(
             door,
             [Moments(grid, float(np.sqrt(p)))],
@@ -178,7 +178,7 @@ class RayleighFlowPCA(PrivatePCA):
             n,
             rho=zcdp_of(self.epsilon, self.delta, self.rho),
         )
-        return task.bounds, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
+        return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +194,12 @@ class SparseFlowTask(SparsePrincipalTask):
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self) -> Asking[tuple[Bounds, Loadings]]:
+    def run(self) -> Asking[tuple[Located, Loadings]]:
         """Walk the plan."""
-        bounds, grid = yield from _grid(self)
+        located, grid = yield from _grid(self)
         picked, length = yield from most_variable(grid)
         found = yield from on_columns(principal_flow(some(grid, picked), self.n_records, self.kept), picked)
-        return bounds, Loadings(picked, found.vectors[:, :1], picked, found, length**2)
+        return located, Loadings(picked, found.vectors[:, :1], picked, found, length**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,25 +214,24 @@ class SparseDescentTask(SparsePrincipalTask):
     def prospect(self) -> None:
         """There is no theory for it; it is here to be compared."""
 
-    def run(self) -> Asking[tuple[Bounds, Loadings]]:
+    def run(self) -> Asking[tuple[Located, Loadings]]:
         """Directions on the picked features, then the descent that may exchange them."""
-        bounds, grid = yield from _grid(self)
+        located, grid = yield from _grid(self)
         k, (picked, length) = self.n_directions, (yield from most_variable(grid))
         found = yield from on_columns(principal(some(grid, picked), self.n_records, k, "one-shot"), picked)
         state = Loadings(picked, found.vectors[:, :k], picked, found, length**2)
         total = float(self.n_records) if self.n_records is not None else max(found.total, 10.0 * len(picked))
         clip = typical_clip(grid, length)
-        return bounds, (yield from _descend(Grid(grid.centre, grid.half_width * clip), clip, state, total))
+        return located, (yield from _descend(Grid(grid.centre, grid.half_width * clip), clip, state, total))
 
 
 def _plan_picks(task: SparsePrincipalTask) -> tuple[Line, ...]:
-    location = plan_location(SHARES["location"]) if task.bounds is None else ()
-    return location + plan_variances(task.picks, SHARES["scale"], SHARES["picks"])
+    return plan_location(task.bounds) + plan_variances(task.picks, SHARES["scale"], SHARES["picks"])
 
 
-def _grid(task: SparsePrincipalTask) -> Asking[tuple[Bounds, Grid]]:
-    bounds = task.bounds if task.bounds is not None else (yield from find_bounds(task.n_features))
-    return bounds, common_scale(bounds.grid(task.n_features))
+def _grid(task: SparsePrincipalTask) -> Asking[tuple[Located, Grid]]:
+    located = yield from find_bounds(task.bounds, task.n_features, task.n_records)
+    return located, common_scale(located)
 
 
 def _descend(grid: Grid, clip: float, state: Loadings, n: float) -> Asking[Loadings]:
@@ -323,7 +322,7 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
         k = components_of(self.n_directions, n_features)
         if k > 1:
             raise InputError(f"n_directions must be 1 with TruncatedRayleighFlowPCA, got {k}; see PrivateSparsePCA.")
-        size, bounds = size_of(self.max_features, k, n_features), checked_bounds(self.bounds, n_features)
+        size, bounds = size_of(self.max_features, k, n_features), bounds_only(self, n_features, n_records)
         return SparseFlowTask(n_features, n_records, k, bounds, min(2 * size, n_features), size)
 
 
@@ -357,9 +356,9 @@ class DPSPCA(PaperSparsePCA):
     }
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
-        k, bounds = components_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        k, bounds = components_of(self.n_directions, n_features), bounds_only(self, n_features, n_records)
         return SparseDescentTask(n_features, n_records, k, bounds, size_of(self.max_features, k, n_features))
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings) -> None:
-        super()._keep(task, state)
+    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
+        super()._keep(task, state, grid)
         self.standard_errors_[:, state.support] = np.nan

@@ -10,8 +10,8 @@ from sklearn.utils.metaestimators import available_if
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import checked_bounds
-from sfumato.estimators.cca import CanonicalTask, PrivateCCA, join_bounds
+from sfumato.estimators.base import given_of, known_of, location_of, location_of_pair
+from sfumato.estimators.cca import CanonicalTask, PrivateCCA
 from sfumato.estimators.inputs import paired_source
 from sfumato.estimators.lda import DiscriminantOutcome, DiscriminantTask, PrivateLDA
 from sfumato.estimators.parameters import directions_of, one_of
@@ -19,6 +19,7 @@ from sfumato.estimators.session import Session, open_session
 from sfumato.iterate.canonical import plan_pairs
 from sfumato.iterate.covariance import whole
 from sfumato.iterate.discriminant import Discriminant, class_moments, class_question
+from sfumato.iterate.location import Located, Location, settled
 from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.shape import RADIUS_LEVEL
 from sfumato.privacy.asking import Asking, ask, drive
@@ -79,11 +80,11 @@ class CanonicalFlowTask(CanonicalTask):
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self) -> Asking[tuple[Bounds, FloatArray, Canonical]]:
+    def run(self) -> Asking[tuple[Located, FloatArray, Canonical]]:
         """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
-        bounds, n = yield from self.prepare()
+        located, n = yield from self.prepare()
         p, size = self.n_features, self.n_features + self.n_targets
-        grid = bounds.grid(size)
+        grid = located.grid
         query = whole((yield from clipped(grid)))
         flow = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, size, p, n), n)
         A, B = canonical_pair(flow.last.value, size, p, n)
@@ -92,7 +93,7 @@ class CanonicalFlowTask(CanonicalTask):
         correlation = np.clip([quotient], 0.0, 1.0)
         choice = Choice(1, correlation, np.nan, True)
         pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
-        return bounds, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
+        return located, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +110,10 @@ class DiscriminantFlowTask(DiscriminantTask):
 
     def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
-        bounds, ranks, n = yield from self.prepare()
-        whitening = yield from clipped(bounds.grid(self.n_features))
+        located, ranks, n = yield from self.prepare()
+        whitening = yield from clipped(located.grid)
         fit = yield from discriminate_by_flow(whitening, ranks, self.codes(ranks), n)
-        return self.outcome(bounds, whitening, fit)
+        return self.outcome(located, whitening, fit)
 
 
 def discriminate_by_flow(whitening: Whitening, ranks: Ranks, n_codes: int, n: float) -> Asking[Discriminant]:
@@ -238,20 +239,21 @@ class RayleighFlowCCA(PrivateCCA):
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
         if self.calibration == "tight":
-            self._keep(*drive(task.run(), session.open(task.plan())), session.ledger)
+            self._keep(*drive(task.run(), session.open(task)), session.ledger)
             return self
-        if task.bounds is None:
+        if not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS_BOUNDS)
-        bounds = join_bounds(*task.bounds, p, task.n_targets)
-        found = printed_canonical(bounds, p, session, self)
-        self._keep(bounds, bounds.grid(p + task.n_targets).centre, found, session.ledger)
+        found, located = printed_canonical(task.bounds, p, session, self), settled(task.bounds, p + task.n_targets)
+        self._keep(located, located.grid.centre, found, session.ledger)
         return self
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
         one_of("calibration", self.calibration, CALIBRATIONS)
         k = one_direction(self, min(n_features, n_targets))
-        x, y = checked_bounds(self.bounds, n_features), checked_bounds(self.y_bounds, n_targets, "y_bounds")
-        return CanonicalFlowTask(n_features, n_targets, n_records, k, None if x is None or y is None else (x, y))
+        bounds = location_of_pair(self, (n_features, n_targets), n_records)
+        if isinstance(bounds, Location):  # for comparison alone: bounds as they are, if all are known
+            bounds = given_of(bounds.known) or bounds
+        return CanonicalFlowTask(n_features, n_targets, n_records, k, bounds)
 
 
 def _can_predict(estimator: Any) -> bool:
@@ -321,16 +323,17 @@ class RayleighFlowLDA(PrivateLDA):
         session = self._open(X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if self.calibration == "tight":
-            self._keep(drive(task.run(), session.open(task.plan())), session.ledger)
+            self._keep(drive(task.run(), session.open(task)), session.ledger)
             return self
-        if task.bounds is None:
+        if not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS_BOUNDS)
         self.directions_ = printed_discriminant(task.bounds, session, self)
         self.standard_errors_ = np.full(self.directions_.shape, np.nan)
         self.eigenvalues_, self.choice_ = np.full(1, np.nan), UNKNOWN
         self.centres_, self.priors_ = np.empty((0, 1)), np.empty(0)
         self.mean_ = task.bounds.grid(task.n_features).centre
-        self.bounds_, self.ledger_ = task.bounds, session.ledger
+        self._keep_bounds(settled(task.bounds, task.n_features))
+        self.ledger_ = session.ledger
         return self
 
     @available_if(_can_predict)  # type: ignore[untyped-decorator]
@@ -340,5 +343,6 @@ class RayleighFlowLDA(PrivateLDA):
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
         one_of("calibration", self.calibration, CALIBRATIONS)
-        k, bounds = one_direction(self, n_features), checked_bounds(self.bounds, n_features)
+        k = one_direction(self, n_features)
+        bounds = given_of(known_of(self, n_features)) or location_of(self, n_features, n_records)
         return DiscriminantFlowTask(n_features, n_records, response, k, bounds)

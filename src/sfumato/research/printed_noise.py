@@ -47,8 +47,8 @@ def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool 
     refused = estimator.rho is not None and not takes_rho
     if refused or estimator.ledger is not None or session.n_records is None:
         raise InputError(
-            "calibration='paper' gives no guarantee and takes neither a shared ledger, relation='add-remove' nor groups, "
-            "and rho for Rayleigh flow only; use calibration='tight'."
+            "calibration='paper' gives no guarantee and takes neither a shared ledger, relation='add-remove' nor "
+            "groups, and rho for Rayleigh flow only; use calibration='tight'."
         )
     warnings.warn(reason, PrivacyWarning, stacklevel=5)
     setting = Central(session.source)

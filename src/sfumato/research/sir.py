@@ -14,11 +14,12 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, given_of, known_of
 from sfumato.estimators.parameters import directions_of, one_of
 from sfumato.estimators.pipeline import Outcome
 from sfumato.estimators.session import Session, open_session
 from sfumato.iterate.descent import Fit
+from sfumato.iterate.location import settled
 from sfumato.iterate.ranks import Ranks
 from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.ledger import Ledger
@@ -192,7 +193,7 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -
     fit = Fit(state.directions, math.nan, choice, values[:k])
     spectrum = Spectrum(directions, np.full(directions.shape, np.nan), np.sqrt(values))
     ranks = Ranks(sliced.bins, sliced.shares, math.nan)
-    outcome = Outcome(spectrum, fit, ranks, task.bounds, grid.centre, grid.half_width, None)
+    outcome = Outcome(spectrum, fit, ranks, settled(task.bounds, task.n_features), grid.centre, grid.half_width, None)
     return outcome, np.sort(state.support)
 
 
@@ -205,7 +206,7 @@ def _orthonormal(columns: FloatArray) -> FloatArray:
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
     """Directions and the features they rest on."""
     if estimator.calibration == "tight":
-        return drive(tight(task), session.open(task.plan()))
+        return drive(tight(task), session.open(task))
     if task.validate:
         raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
     flows, first = task.method in FLOWS, estimator.calibration == FIRST
@@ -304,7 +305,8 @@ class PaperSIR(PrivateReducer):
         self.standard_errors_ = outcome.spectrum.standard_errors
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.mean_, self.scale_ = outcome.centre, outcome.scale
-        self.bounds_, self.choice_ = outcome.bounds, outcome.fit.choice
+        self._keep_bounds(outcome.located)
+        self.choice_ = outcome.fit.choice
         self.ledger_ = session.ledger
         if task.is_sparse:
             self.support_ = support
@@ -313,7 +315,7 @@ class PaperSIR(PrivateReducer):
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
         """What is public about this fit, every parameter checked; the papers know no other way than given bounds."""
         one_of("calibration", self.calibration, (*CALIBRATIONS, FIRST))
-        directions, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        directions, bounds = directions_of(self.n_directions, n_features), given_of(known_of(self, n_features))
         if bounds is None:
             raise InputError(f"bounds must be given for {type(self).__name__}; for instance Bounds(-1.5, 1.5).")
         if self._method in FLOWS and directions not in (None, 1):
