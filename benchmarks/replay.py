@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.store import Store
 from sfumato.audit.replay_controls import broken_fits
 from sfumato.audit.replays import Row, replay_markdown, runs
+from sfumato.research.members import cases
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -26,7 +27,7 @@ def main():
     options = parser.parse_args()
     store = Store(RESULTS / "replay.json", options.seconds)
     rows = []
-    for run in runs():
+    for run in runs(others=cases):
         key = f"{options.pairs} pairs, {run.name}, {run.relation}, {run.way}"
         rows.append(Row(**store.get(key, lambda run=run: asdict(run.row(options.pairs, 0)))))
     caught = {control.name: control.caught() for control in broken_fits()}

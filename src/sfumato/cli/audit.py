@@ -85,8 +85,9 @@ def replay(
     with working("loading the library") as bar:
         from sfumato.audit.replay_controls import broken_fits
         from sfumato.audit.replays import replay_all
+        from sfumato.research.members import cases
 
-        found = replay_all(pairs, only=only, seed=seed, progress=bar.say)
+        found = replay_all(pairs, only=only, seed=seed, progress=bar.say, others=cases)
         if not found:
             raise InputError(f"only: no fit has {only!r} in its name; leave it out to see all.")
         bar.say("fits that break their promise")
