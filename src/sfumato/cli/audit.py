@@ -73,7 +73,7 @@ def controls(runs: Runs = 3_000) -> None:
 
 @app.command()
 def replay(
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs of neighbours for each fit and kind of source.")] = 5,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs of neighbours for each fit and kind of source.")] = 8,
     only: Annotated[str, typer.Option(help="Only fits whose name, relation or source contains this.")] = "",
     seed: Annotated[int, typer.Option(min=0, help="Of tables, records and noise.")] = 0,
 ) -> None:
