@@ -20,7 +20,7 @@ from sfumato.privacy.door import Door
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.solve.dimension import Choice
-from sfumato.solve.spectral import Links, Spectrum, directions_in_x, signs_of
+from sfumato.solve.links import Links, signs_of, unit_directions
 from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
@@ -89,7 +89,7 @@ class Outcome:
     `belief` is what can be said about the directions themselves; None where nothing can.
     """
 
-    spectrum: Spectrum
+    directions: FloatArray
     fit: Fit
     ranks: Ranks
     bounds: Bounds
@@ -127,8 +127,11 @@ class Again:
         return ranks, n, rough_shape(door, grid, n, CAPS[self.task.method])
 
 
-def solve(task: Task, curator: Door, ranks: Ranks, bounds: Bounds) -> Outcome:
-    """The rest of the plan, once bounds and ranks are known."""
+def solve(task: Task, curator: Door, ranks: Ranks, bounds: Bounds, *, tested: bool = True) -> Outcome:
+    """The rest of the plan, once bounds and ranks are known.
+
+    `tested` is False where the features were picked by what they have to do with y: a test would not know.
+    """
     grid = bounds.grid(task.n_features)
     n = records_of(task, ranks)
     door = curator if isinstance(curator, Witness) else Witness(curator)
@@ -138,15 +141,15 @@ def solve(task: Task, curator: Door, ranks: Ranks, bounds: Bounds) -> Outcome:
     def chooser(first: Links) -> Choice:
         return choose_by_test(Evidence.of(door, n, whitening, ranks, again), first)
 
-    fit = fit_links(task, door, ranks, n, whitening, chooser if task.n_directions is None else None)
+    fit = fit_links(task, door, ranks, n, whitening, chooser if tested and task.n_directions is None else None)
     k = fit.choice.n_directions
     signs = signs_of(fit.links, ranks.probabilities, k, ranks.is_ordered)
-    spectrum = directions_in_x(fit.links, whitening.exact_matrix / grid.half_width, signs)
+    directions = unit_directions(fit.links, whitening.exact_matrix / grid.half_width, signs)
     picture = take_picture(door, whitening, ranks, fit.links.axes[:, 0] * signs[0]) if task.picture > 0 else None
     centre = grid.centre + whitening.mean * grid.half_width
     evidence = Evidence.of(door, n, whitening, ranks, again)
-    belief = Belief(evidence, fit.first, fit.links, fit.choice, grid.half_width, signs, task.bounds is not None)
-    return Outcome(spectrum, fit, ranks, bounds, centre, _scale(whitening), picture, belief)
+    belief = Belief(evidence, fit.first, fit.links, fit.choice, grid.half_width, signs, tested)
+    return Outcome(directions, fit, ranks, bounds, centre, _scale(whitening), picture, belief)
 
 
 def records_of(task: Task, ranks: Ranks) -> float:

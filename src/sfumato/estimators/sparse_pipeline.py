@@ -25,7 +25,6 @@ from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.solve.spectral import Spectrum
 from sfumato.statistics.columns import OnColumns
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, Relation
@@ -188,7 +187,7 @@ def run_sparse(task: SparseTask, curator: Door) -> tuple[Outcome, Screen]:
         picture=task.picture,
         schedule=task.schedule,
     )
-    return spread(solve(small, view, ranks, bounds), task, found.kept), found
+    return spread(solve(small, view, ranks, bounds, tested=False), task, found.kept), found
 
 
 def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
@@ -199,30 +198,25 @@ def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
 
 def spread(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
     """The outcome with zeros for features that were not kept; their centre and scale are those of the bounds."""
-    p, spectrum = task.n_features, outcome.spectrum
+    p = task.n_features
     public = (task.bounds or Bounds(-1.0, 1.0)).grid(p)
     bounds = task.bounds
     if bounds is None:
-        bounds = Bounds(
-            _put(-np.ones(p), columns, outcome.bounds.lower), _put(np.ones(p), columns, outcome.bounds.upper)
-        )
-    wide = np.zeros((len(spectrum.directions), p))
+        lower = spread_columns(-np.ones(p), columns, outcome.bounds.lower)
+        bounds = Bounds(lower, spread_columns(np.ones(p), columns, outcome.bounds.upper))
     return Outcome(
-        Spectrum(
-            _put(wide, columns, spectrum.directions),
-            _put(wide, columns, spectrum.standard_errors),
-            spectrum.singular_values,
-        ),
+        spread_columns(np.zeros((len(outcome.directions), p)), columns, outcome.directions),
         outcome.fit,
         outcome.ranks,
         bounds,
-        _put(public.centre, columns, outcome.centre),
-        _put(public.half_width, columns, outcome.scale),
+        spread_columns(public.centre, columns, outcome.centre),
+        spread_columns(public.half_width, columns, outcome.scale),
         outcome.picture,
+        outcome.belief,
     )
 
 
-def _put(into: FloatArray, columns: IntArray, values: FloatArray) -> FloatArray:
+def spread_columns(into: FloatArray, columns: IntArray, values: FloatArray) -> FloatArray:
     """A copy with the last axis' `columns` replaced."""
     filled = into.copy()
     filled[..., columns] = values

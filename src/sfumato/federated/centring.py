@@ -9,6 +9,7 @@ from sfumato.errors import InputError
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
+from sfumato.forecast.evidence import Witness
 from sfumato.iterate.location import locating
 from sfumato.iterate.ranks import find_ranks
 from sfumato.privacy.door import Door
@@ -110,4 +111,5 @@ def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
 
 def run_in_own_units(task: Task, curator: Door) -> Outcome:
     """Walk the rest of the plan once every site has found its bounds."""
-    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), UNITS)
+    witness = Witness(curator)
+    return solve(task, witness, find_ranks(witness, task.response, task.walked.bins), UNITS)

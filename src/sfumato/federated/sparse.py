@@ -61,4 +61,5 @@ def run_sparse_sites(task: SparseSites, curator: Any) -> tuple[Outcome, Screen]:
     bounds = some_bounds(task.bounds, found.kept)
     few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
     wide = SparseTask(task.n_features, task.n_records, task.response, task.n_directions, task.bounds, task.picks)
-    return spread(solve(few, ColumnView(curator, found.kept), ranks, bounds), wide, found.kept), found
+    outcome = solve(few, ColumnView(curator, found.kept), ranks, bounds, tested=False)
+    return spread(outcome, wide, found.kept), found

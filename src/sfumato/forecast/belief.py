@@ -6,9 +6,9 @@ is post-processing of releases: no record is looked at again, and nothing is spe
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.stats import t as student
@@ -19,7 +19,7 @@ from sfumato.forecast.stand_in import StandIn
 from sfumato.records import Records
 from sfumato.settings.central import one_blas_thread
 from sfumato.solve.dimension import Choice
-from sfumato.solve.spectral import Links
+from sfumato.solve.links import Links, unit_rows
 from sfumato.typing import FloatArray
 
 LEVEL = 0.01
@@ -132,7 +132,8 @@ class Belief:
     half_width : ndarray of shape (p,)
         What half a width is worth in the units of x.
     signs : ndarray of shape (k,)
-    bounds_given : bool
+    testable : bool
+        Whether the features do not depend on y by choice.
     """
 
     evidence: Evidence
@@ -141,7 +142,11 @@ class Belief:
     choice: Choice
     half_width: FloatArray
     signs: FloatArray
-    bounds_given: bool
+    testable: bool
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The releases alone; what follows from them can be worked out again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def _k(self) -> int:
@@ -150,7 +155,7 @@ class Belief:
     @cached_property
     def tested(self) -> Choice:
         """The choice of dimension with its p-values."""
-        if len(self.choice.p_values):
+        if len(self.choice.p_values) or not self.testable:
             return self.choice
         p_values, edge = test(self.evidence, self.first)
         return replace(self.choice, p_values=p_values, edge=edge)
@@ -237,12 +242,12 @@ class Belief:
         scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-300)
         above = np.triu_indices(len(scores), 1)
         pairs = [np.abs(scores[:, :, j] @ scores[:, :, j].T)[above] for j in range(self._k)]
-        return np.quantile(pairs, 1.0 - OFTEN, axis=1)
+        return np.asarray(np.quantile(pairs, 1.0 - OFTEN, axis=1))
 
     @cached_property
     def verdict(self) -> Verdict:
         """Whether the fit would come out the same again, and what would help."""
-        announced = int((self.tested.p_values <= LEVEL).sum())
+        announced = self._announced
         if announced == 0:
             return Verdict("noise", f"Nothing stands out of the noise: do not read the directions. {self._remedy}")
         stable = int((np.cumprod(self.alikeness >= ALIKE)).sum())
@@ -251,9 +256,13 @@ class Belief:
         return Verdict("weak", f"{_weak(min(stable, announced), announced, self._k)} {self._remedy}")
 
     @property
+    def _announced(self) -> int:
+        choice = self.tested
+        return int(((choice.p_values <= LEVEL) if self.testable else (choice.singular_values > choice.edge)).sum())
+
+    @property
     def _remedy(self) -> str:
-        found = "" if self.bounds_given else ", or bounds, which need not be bought then"
-        return f"More records help, or a larger epsilon{found}; explain() says how many."
+        return "More records or a larger epsilon would help; so would bounds, if they were not given."
 
 
 def _weak(sure: int, announced: int, k: int) -> str:
@@ -261,11 +270,6 @@ def _weak(sure: int, announced: int, k: int) -> str:
         return f"Of {k} directions, {sure} would come out nearly the same on a fresh sample; the others are uncertain."
     some = "Something stands out of the noise" if announced else "Nothing is certain"
     return f"{some}, but the directions would come out rather different on a fresh sample."
-
-
-def unit_rows(rows: FloatArray) -> FloatArray:
-    """Rows of length one."""
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
 
 
 def _leading(links: Links, r: int) -> Links:

@@ -12,7 +12,7 @@ from sfumato.forecast.evidence import Evidence
 from sfumato.forecast.populations import POINTS
 from sfumato.records import Records
 from sfumato.solve.counts import kept_share, standing_out
-from sfumato.solve.spectral import Links
+from sfumato.solve.links import Links
 from sfumato.solve.symmetric import upper_to_full
 from sfumato.typing import FloatArray, IntArray
 
@@ -105,7 +105,7 @@ def _responses(evidence: Evidence, place: IntArray) -> FloatArray | IntArray:
     if bins.categories is not None:
         return place.astype(np.int64)
     lowest = np.nextafter(bins.edges[:1], -np.inf)
-    return np.concatenate([lowest, bins.edges])[place]
+    return np.asarray(np.concatenate([lowest, bins.edges])[place])
 
 
 def _lengths(evidence: Evidence, size: int) -> FloatArray | None:
@@ -126,7 +126,7 @@ def _stretched(stretch: FloatArray, have: FloatArray, want: FloatArray) -> Float
     wanted = np.empty(len(want))
     wanted[np.argsort(have)] = want
     stretch = stretch * np.clip(wanted / np.maximum(have, 1e-12), 0.5, 2.0) ** 0.7
-    return np.clip(stretch / np.sqrt((stretch**2).mean()), 0.2, 8.0)
+    return np.asarray(np.clip(stretch / np.sqrt((stretch**2).mean()), 0.2, 8.0))
 
 
 def _standardised(residual: FloatArray, place: IntArray) -> FloatArray:

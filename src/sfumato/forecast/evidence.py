@@ -11,12 +11,12 @@ from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.plan import Line, Plan
 from sfumato.release import Release
-from sfumato.solve.spectral import Links
+from sfumato.solve.links import Links
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, Relation
 
-RELATION = "replace"
+RELATION: Relation = "replace"
 """Noise is kept relative to this sensitivity. A line's two sensitivities differ by a constant factor, so that noise
 relative to either is the same noise."""
 

@@ -17,7 +17,7 @@ from sfumato.release import Release
 from sfumato.solve.basis import cosines, indicators
 from sfumato.solve.counts import quantile
 from sfumato.solve.dimension import Choice, choose
-from sfumato.solve.spectral import Links, links_of
+from sfumato.solve.links import Links, links_of
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray

@@ -10,7 +10,7 @@ from sfumato.iterate.ranks import Ranks
 from sfumato.privacy.door import SumDoor
 from sfumato.privacy.plan import Line
 from sfumato.solve.dimension import choose
-from sfumato.solve.spectral import links_of
+from sfumato.solve.links import links_of
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening

@@ -71,7 +71,7 @@ def low_dimension(model: str, n: int, clients: int, epsilon: float, seed: int) -
     task = Task(P, n * clients, response, k, BOUNDS, schedule=schedule_of(clients, n * clients, budget))
     sites = MergedSites(ArraySource(x, codes, response), clients, budget)
     slices = 2 if model == "I" else SLICES
-    found = {"sfumato": task.run(sites.open(task.plan())).spectrum.directions}
+    found = {"sfumato": task.run(sites.open(task.plan())).directions}
     if n * clients <= LARGE or seed < COMPARED:
         found |= printed_methods(x, slices_of(y, slices), clients, k, slices, epsilon, delta, TRUNCATION[n], seed)
         found["SIR, no privacy"] = SIR(n_directions=k, n_slices=slices).fit(x, y).directions_
@@ -166,7 +166,7 @@ def high_dimension(model: str, p: int, clients: int, epsilon: float, seed: int) 
     task = SparseSites(p, N * clients, response, k, BOUNDS, PICKS, clients, schedule)
     sites = WideSites(x, codes, response, far, clients, budget, seed)
     outcome, _ = run_sparse_sites(task, sites.open(task.plan()))
-    measured = {"sfumato": subspace_distance(outcome.spectrum.directions, np.pad(truth, ((0, 0), (0, p - near))))}
+    measured = {"sfumato": subspace_distance(outcome.directions, np.pad(truth, ((0, 0), (0, p - near))))}
     slices = 2 if model == "I" else WIDE_SLICES
     if clients <= MOST_SITES and seed < WIDE_COMPARED:
         whole = sites.columns(np.arange(p))
