@@ -17,6 +17,7 @@ from sfumato.federated.task import ENOUGH, FEW_FUNCTIONS, FEW_ROUNDS, PLENTY, sc
 from sfumato.iterate.descent import Schedule
 from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.iterate.ranks import find_ranks, plan_ranks
+from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.research.fsir import fsir_iid, fsir_shaped, plan_shaped
@@ -44,7 +45,7 @@ def each(model: str, n: int, clients: int, epsilon: float, seed: int) -> tuple[f
     losses = []
     for schedule in (FEW_ROUNDS, FEW_FUNCTIONS, Schedule()):
         task = Task(10, n * clients, Response(), len(truth), Bounds(-6.0, 6.0), schedule=schedule)
-        losses.append(subspace_distance(task.run(sites.open(task.plan())).directions, truth))
+        losses.append(subspace_distance(drive(task.run(), sites.open(task.plan())).directions, truth))
     return tuple(losses)
 
 
@@ -57,7 +58,7 @@ def trusted(model: str, n: int, clients: int, epsilon: float, seed: int) -> tupl
     for noises in (1.0, clients / (clients - 1), clients / (clients // 2), float(clients)):
         schedule = schedule_of(clients, n * clients, budget) if noises == clients else task.schedule
         chosen = replace(task, schedule=schedule)
-        found = chosen.run(MergedSites(source, noises, budget).open(chosen.plan()))
+        found = drive(chosen.run(), MergedSites(source, noises, budget).open(chosen.plan()))
         losses.append(subspace_distance(found.directions, truth))
     return tuple(losses)
 
@@ -69,8 +70,8 @@ def shaped(model: str, n: int, clients: int, epsilon: float, seed: int) -> tuple
     losses = []
     for fit, lines in ((fsir_iid, plan_one_shot(0.9)), (fsir_shaped, plan_shaped(0.9))):
         curator = sites.open(Plan((*plan_ranks(Response(), 0.1), *lines)))
-        ranks, grid = find_ranks(curator, Response()), Bounds(-6.0, 6.0).grid(10)
-        found = fit(curator, grid, ranks, n * clients, 2.0 * np.sqrt(10), 6, len(truth))
+        ranks, grid = drive(find_ranks(Response()), curator), Bounds(-6.0, 6.0).grid(10)
+        found = drive(fit(grid, ranks, n * clients, 2.0 * np.sqrt(10), 6, len(truth)), curator)
         losses.append(subspace_distance(found, truth))
     return tuple(losses)
 

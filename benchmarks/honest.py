@@ -7,12 +7,12 @@ Every table of `tables` is a population; a fit sees a fresh sample of it, with r
 
 import argparse
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.study import replicate, write
+from benchmarks.study import replicate
 from sfumato import Bounds, PrivateSIR
 from sfumato.simulate import xia
 
@@ -111,7 +111,9 @@ def _drawn(name: str, data: Path, n: int, seed: int, response: str) -> Table:
     return x[rows], y[rows]
 
 
-def _fit(name: str, x: np.ndarray, y: np.ndarray, how: str, method: str, response: str, seed: int, **more) -> PrivateSIR:
+def _fit(
+    name: str, x: np.ndarray, y: np.ndarray, how: str, method: str, response: str, seed: int, **more
+) -> PrivateSIR:
     classes = [0.0, 1.0, 2.0] if response == "classes" else None
     bounds = bounds_of(table_of(name, more.pop("data"))[0], how)
     sir = PrivateSIR(1.0, 1e-6, bounds=bounds, method=method, classes=classes, random_state=seed, **more)
@@ -241,7 +243,9 @@ def main() -> None:
                             for n in options.sizes or SIZES:
                                 args = (name, n, how, method, response, options.relation, options.data)
                                 out = replicate(false_finding, options.replications, *args)
-                                row.append(f"{out[:, 0].mean():.3f} ({out[:, 1].mean():.2f}, {(out[:, 2] <= 0.05).mean():.2f})")
+                                row.append(
+                                    f"{out[:, 0].mean():.3f} ({out[:, 1].mean():.2f}, {(out[:, 2] <= 0.05).mean():.2f})"
+                                )
                             print(row, flush=True)
                             rows.append(row)
         case "power":
@@ -271,7 +275,15 @@ def main() -> None:
                             value, error, truth = np.split(out, 3, axis=1)
                             good = np.abs(value - truth) <= 2 * error
                             mean = np.abs(value - value.mean(axis=0)) <= 2 * error
-                            rows.append((name, how, method, n, f"{good.mean():.2f} {good.mean(axis=0).min():.2f} {mean.mean():.2f} {mean.mean(axis=0).min():.2f}"))
+                            rows.append(
+                                (
+                                    name,
+                                    how,
+                                    method,
+                                    n,
+                                    f"{good.mean():.2f} {good.mean(axis=0).min():.2f} {mean.mean():.2f} {mean.mean(axis=0).min():.2f}",
+                                )
+                            )
                             print(rows[-1], flush=True)
 
 

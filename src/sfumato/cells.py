@@ -65,6 +65,15 @@ def key(cell: Any) -> Key:
     return text if number is None else number + 0.0
 
 
+def is_missing(cell: Any) -> bool:
+    """Whether a cell stands for a missing value: None, pandas' NA and NaT, NaN.
+
+    >>> [is_missing(cell) for cell in (None, float("nan"), "", 0)]
+    [True, True, False, False]
+    """
+    return type(cell).__name__ in _ABSENT or (isinstance(cell, _NUMBERS) and math.isnan(_float(cell)))
+
+
 def name(found: Key) -> str:
     """A key as text, the same for every way to write a number.
 

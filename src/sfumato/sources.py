@@ -1,5 +1,6 @@
 """Sources: the only readers of tables and files; they yield records in chunks and can be read many times."""
 
+import copy
 import glob as globbing
 import hashlib
 from abc import ABC, abstractmethod
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import cells
+from sfumato import cells, people
 from sfumato.errors import InputError
 from sfumato.records import HASH_BUCKETS, Records, Response
 from sfumato.typing import FloatArray, IntArray
@@ -39,6 +40,10 @@ class Source(ABC):
     has_response: bool = True
     n_second: int = 0
     """How many of the features, the last ones, are those of a second table: the other side of a canonical pair."""
+    has_people: bool = False
+    """Whether every record is known to belong to a person, so that `first_rows` can tell which of them count."""
+    binary: tuple[int, ...] = ()
+    """Features that are 0 or 1, as the type of their column says: true and false, and the indicators of a category."""
 
     @abstractmethod
     def parts(self) -> list[int]:
@@ -51,6 +56,10 @@ class Source(ABC):
     @abstractmethod
     def count(self) -> int:
         """Number of records. Private under the add-remove relation: for the curator's own eyes."""
+
+    def first_rows(self, rows: int) -> "Source":
+        """The same records, of each person the first `rows` only; missing ids are refused."""
+        raise InputError("x was scanned without ids; name their column: scan(..., person='patient_id').")
 
     def check(self) -> None:
         """Refuse values outside the declared domain, before anything is spent."""
@@ -72,10 +81,13 @@ class ArraySource(Source):
         *,
         has_response: bool = True,
         n_second: int = 0,
+        ids: Any = None,
+        binary: tuple[int, ...] = (),
     ) -> None:
-        self.response, self.has_response, self.n_second = response, has_response, n_second
+        self.response, self.has_response, self.n_second, self.binary = response, has_response, n_second, binary
         self.n_features = x.shape[1]
         self.feature_names = names
+        self.has_people, self._ids = ids is not None, ids
         rows = chunk_rows(self.n_features)
         self._chunks = [Records(x[i : i + rows], y[i : i + rows]) for i in range(0, len(x), rows)]
 
@@ -88,6 +100,27 @@ class ArraySource(Source):
     def count(self) -> int:
         return sum(len(chunk) for chunk in self._chunks)
 
+    def of(self, ids: Any) -> "ArraySource":
+        """The same records, each with the id of its person."""
+        return self._with(self._chunks, ids)
+
+    def first_rows(self, rows: int) -> Source:
+        if self._ids is None:
+            return super().first_rows(rows)
+        counts, begins = people.first_rows(self._ids, self.count(), rows), 0
+        chunks = []
+        for chunk in self._chunks:
+            mine = counts[begins : begins + len(chunk)]
+            begins += len(chunk)
+            if mine.any():
+                chunks.append(Records(chunk.x[mine], chunk.y[mine]))
+        return self._with(chunks, None)
+
+    def _with(self, chunks: list[Records], ids: Any) -> "ArraySource":
+        other = copy.copy(self)
+        other._chunks, other._ids, other.has_people = chunks, ids, ids is not None
+        return other
+
 
 def scan(
     source: Any,
@@ -97,6 +130,7 @@ def scan(
     classes: Sequence[Any] | None = None,
     second: Sequence[str] | None = None,
     response_kind: ResponseKind | None = None,
+    person: str | None = None,
 ) -> Source:
     """Records in files (Parquet, CSV, Arrow, Feather) or an Arrow table, read chunk by chunk.
 
@@ -116,6 +150,9 @@ def scan(
     response_kind : {"numeric", "categorical"}, optional
         What the response is, if it is not to be taken from the type of its column, which is public. A CSV file has
         no types: without it the response must be numbers alone or texts that are no numbers.
+    person : str, optional
+        Column that says whose row it is. A fit then protects persons: the first ``rows_per_person`` rows of each, in
+        the order of the table, count.
 
     Returns
     -------
@@ -131,14 +168,16 @@ def scan(
     ('a', 'b')
     """
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
-        return _from_table(source, response, features, classes, second or (), response_kind)
+        return _from_table(source, response, features, classes, second or (), response_kind, person)
     from sfumato.files.formats import open_tables
     from sfumato.files.source import open_source
 
     paths = _paths(source)
     declared_response(True, classes, response_kind)  # refuses what is no list, and no kind
-    chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features, second or ())
-    return open_source(paths, response, chosen, classes, second=second or (), response_kind=response_kind)
+    chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features, second or (), person)
+    return open_source(
+        paths, response, chosen, classes, second=second or (), response_kind=response_kind, person=person
+    )
 
 
 def _from_table(
@@ -148,14 +187,25 @@ def _from_table(
     classes: Sequence[Any] | None,
     second: Sequence[str],
     response_kind: ResponseKind | None,
+    person: str | None,
 ) -> Source:
-    from sfumato.tables import features_to_array, response_to_array
+    from sfumato.tables import binary_columns, features_to_array, response_to_array
 
-    chosen = _feature_columns(list(table.schema.names), response, features, second)
-    x, _ = features_to_array(table.select([*chosen, *second]))
+    chosen = _feature_columns(list(table.schema.names), response, features, second, person)
+    selected = table.select([*chosen, *second])
+    x, _ = features_to_array(selected)
     known = response is not None
     y, kind = response_to_array(table.column(response) if known else np.zeros(len(x)), classes, response_kind)
-    return ArraySource(x, y, kind, (*chosen, *second), has_response=known, n_second=len(second))
+    return ArraySource(
+        x,
+        y,
+        kind,
+        (*chosen, *second),
+        has_response=known,
+        n_second=len(second),
+        ids=None if person is None else table.column(person),
+        binary=binary_columns(selected),
+    )
 
 
 def _paths(source: Any) -> list[Path]:
@@ -175,20 +225,29 @@ def _paths(source: Any) -> list[Path]:
 
 
 def _feature_columns(
-    names: Sequence[str], response: str | None, features: Sequence[str] | None, second: Sequence[str]
+    names: Sequence[str],
+    response: str | None,
+    features: Sequence[str] | None,
+    second: Sequence[str],
+    person: str | None = None,
 ) -> list[str]:
     """The feature columns of the first table, every name checked against those of the table."""
-    if response is not None:
-        _known(response, names, "response")
+    for parameter, column in (("response", response), ("person", person)):
+        if column is not None:
+            _known(column, names, parameter)
+    if person is not None and person == response:
+        raise InputError(f"person: {person!r} is the response; leave one of them out.")
     for parameter, given in (("features", features), ("second", second)):
         if isinstance(given, str):
             raise InputError(f"{parameter} must be a list of column names, got {given!r}; write [{given!r}].")
-    others = {response, *second}
+    others = {response, person, *second}
     chosen = list(features) if features is not None else [name for name in names if name not in others]
     for name, parameter in (*((name, "features") for name in chosen), *((name, "second") for name in second)):
         _known(name, names, parameter)
         if name == response:
             raise InputError(f"{parameter}: {response!r} is the response; leave it out.")
+        if name == person:
+            raise InputError(f"{parameter}: {person!r} says whose row it is; leave it out.")
     twice = [name for name in second if name in chosen]
     if twice:
         raise InputError(f"second: {twice[0]!r} is a feature of the first table too; name it once.")

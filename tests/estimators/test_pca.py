@@ -79,7 +79,7 @@ def test_the_plan_tells_everything_beforehand():
     x, _ = sample(500)
     pca = PrivatePCA(2, relation="add-remove")
     told = [row[0] for row in pca.explain(500, 8).rows()]
-    assert told == [entry.purpose for entry in pca.fit(x).ledger_] and len(told) == 6
+    assert told == [entry.purpose for entry in pca.fit(x).ledger_] and len(told) == 7
     assert "one record" not in str(pca.explain(500, 8)) and "(epsilon = 1, delta = 1e-06)" in str(pca.explain(500, 8))
 
 

@@ -14,18 +14,20 @@ from sfumato.sources import ArraySource
 class Consortium:
     """Sites on disk; a new `Site` for every message, as Flower does it. `faults` alter what a site replies."""
 
-    def __init__(self, folder, parts, *, cap=2.0, seed=7):
+    def __init__(self, folder, parts, *, cap=2.0, seed=7, protects="record"):
         self.folder, self.parts, self.seed = folder, parts, seed
         self.faults, self.sent = {}, []
         folder.mkdir(exist_ok=True)
         for name in parts:
-            FileLedger(self.ledger(name), Budget.approximate(cap, 1e-5), rehearsal=seed is not None)
+            account = Budget.approximate(cap, 1e-5)
+            FileLedger(self.ledger(name), account, rehearsal=seed is not None, protects=protects)
 
     def ledger(self, name):
         return self.folder / f"{name}.jsonl"
 
     def site(self, name):
-        source = ArraySource(*self.parts[name], Response())
+        x, y, *ids = self.parts[name]
+        source = ArraySource(x, y, Response(), ids=ids[0] if ids else None)
         return Site(source, self.ledger(name), self.folder / name, name=name, random_state=self.seed)
 
     def send(self, requests):
@@ -47,6 +49,14 @@ def draws(n=6_000, seed=0):
 @pytest.fixture
 def consortium(tmp_path):
     return Consortium(tmp_path, draws()[0])
+
+
+@pytest.fixture
+def people(tmp_path):
+    """The same sites, whose people have several rows each."""
+    rng = np.random.default_rng(1)
+    parts = {name: (x, y, rng.integers(0, len(x) // 3, len(x))) for name, (x, y) in draws()[0].items()}
+    return Consortium(tmp_path, parts, protects="person")
 
 
 @pytest.fixture

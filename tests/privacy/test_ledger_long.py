@@ -11,6 +11,7 @@ from sfumato.privacy.ledger.admin import merge, repair, show
 from sfumato.privacy.ledger.chain import Chain
 from sfumato.privacy.ledger.remaining import epsilon
 from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.unit import Unit
 
 CAP = Budget.approximate(50, 1e-6)
 ONE = Plan((Line("a", "a", 1.0, ""), Line("b", "b", 1.0, ""))).calibrate(Budget.zcdp(0.01))
@@ -133,3 +134,21 @@ def test_a_selection_before_a_checkpoint_is_never_totalled_as_gaussian(tmp_path)
     ledger = FileLedger(tmp_path / "l.jsonl")
     assert ledger._account.before.runs and not any(isinstance(event, Selection) for event in ledger.events[:1])
     assert ledger.total() == pytest.approx(epsilon(read_from_the_first_line(ledger.path).events, 1e-6), rel=1e-12)
+
+
+def test_a_ledger_of_persons_keeps_whom_it_protects_over_a_checkpoint(tmp_path):
+    path = tmp_path / "persons.jsonl"
+    FileLedger(path, CAP, protects="person")
+    for rows in (7, *[2] * 20):
+        ledger = FileLedger(path)
+        ledger.unit = Unit(rows)
+        ledger.reserve(ONE)
+        for event in ONE.events:
+            ledger.record(Entry("p", "q", event, 1.0, 2.0, 0.5, "replace", unit=ledger.unit))
+    found = FileLedger(path)
+    assert found._account.before.runs > 10 and found.protects == "person"
+    assert "(at most 7 of them count)" in found.guarantee  # though the run that said so was folded
+    with pytest.raises(BudgetError, match="protects any one person"):
+        found.record(Entry("p", "q", ONE.events[0], 1.0, 2.0, 0.5, "replace"))
+    assert merge([path], tmp_path / "m.jsonl", CAP).protects == "person"
+    assert "relation 'replace' of a person" in show(found)

@@ -8,6 +8,7 @@ import pytest
 from sfumato import SIR, Bounds, Budget, PrivacyWarning, subspace_distance
 from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.iterate.ranks import find_ranks, plan_ranks
+from sfumato.privacy.asking import drive
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import SecureNoise, SeededNoise
@@ -62,7 +63,7 @@ def test_mended_fsir_costs_its_budget_and_finds_the_subspace():
     ledger = Ledger(budget, "replace")
     curator = Curator(Central(ArraySource(sample.x, sample.y, Response())), plan, ledger, SecureNoise())
     grid = Bounds(-6, 6).grid(10)
-    found = fsir_iid(curator, grid, find_ranks(curator, Response()), 40_000, 6.0, 6, 2)
+    found = drive(fsir_iid(grid, drive(find_ranks(Response()), curator), 40_000, 6.0, 6, 2), curator)
     assert subspace_distance(found, sample.directions) < 0.2
     assert ledger.total() == pytest.approx(2.0, rel=1e-6)
 
@@ -72,7 +73,9 @@ def test_shaped_noise_holds_its_budget_and_finds_the_subspace():
     plan = Plan((*plan_ranks(Response(), 0.1), *plan_shaped(0.9))).calibrate(budget)
     ledger = Ledger(budget, "replace")
     curator = Curator(Central(ArraySource(sample.x, sample.y, Response())), plan, ledger, SecureNoise())
-    found = fsir_shaped(curator, Bounds(-6, 6).grid(10), find_ranks(curator, Response()), 40_000, 6.0, 6, 2)
+    found = drive(
+        fsir_shaped(Bounds(-6, 6).grid(10), drive(find_ranks(Response()), curator), 40_000, 6.0, 6, 2), curator
+    )
     assert subspace_distance(found, sample.directions) < 0.25
     assert ledger.total() == pytest.approx(2.0, rel=1e-6)
 
@@ -104,7 +107,7 @@ def test_shaped_noise_follows_from_the_first_release_alone():
         source = Central(ArraySource(records.x, sample.y, Response()))
         ledger = Ledger(Budget.approximate(1.0, 1e-5), "replace", rehearsal=True)
         curator = Replayed(Curator(source, plan, ledger, SeededNoise(3)))
-        fsir_shaped(curator, Bounds(-6, 6).grid(10), find_ranks(curator, Response()), 400, 6.0, 6, 2)
+        drive(fsir_shaped(Bounds(-6, 6).grid(10), drive(find_ranks(Response()), curator), 400, 6.0, 6, 2), curator)
     (one, query), (other, same) = second
     np.testing.assert_array_equal(query.whitening.matrix, same.whitening.matrix)
     moved = np.linalg.norm((other.value - one.value) / query.grid * query.weights)

@@ -1,9 +1,13 @@
 """The methods of the papers: tight within one budget, printed noise flagged."""
 
+import re
+
 import numpy as np
 import pytest
+import scipy.linalg
 
 from sfumato import (
+    SIR,
     Bounds,
     InputError,
     PrivacyWarning,
@@ -18,6 +22,7 @@ from sfumato import (
 from sfumato.estimators.parameters import MOVED
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import NoGuarantee
+from sfumato.records import Records
 from sfumato.research import (
     DPSIR,
     DPSSIR,
@@ -28,8 +33,11 @@ from sfumato.research import (
     RayleighFlowPCA,
     RayleighFlowSIR,
     TruncatedRayleighFlowSIR,
+    printed_noise,
 )
+from sfumato.research.pencil import arctan_edges, cut
 from sfumato.simulate import xia
+from sfumato.statistics.parts import part_of
 
 BOX = Bounds(-1.5, 1.5)
 PAPER = {
@@ -231,3 +239,74 @@ def test_a_method_that_has_moved_is_refused_with_its_new_place(kind):
 def test_a_wrong_number_of_features_is_refused_by_name(given):
     with pytest.raises(InputError, match=r"^max_features must be"):
         DPSIni(bounds=BOX, max_features=given).explain(1000, 20)
+
+
+def zero_inflated(n=20_000, p=6):
+    """Six tenths of the responses are exactly zero; x lies off the centre of its box."""
+    rng = np.random.default_rng(0)
+    x = np.clip(0.6 + 0.5 * rng.normal(size=(n, p)), -1.5, 1.5)
+    truth = np.zeros((1, p))
+    truth[0, :2] = [np.sqrt(0.5), -np.sqrt(0.5)]
+    latent = 2.0 * (x @ truth[0]) + 0.3 * rng.normal(size=n)
+    return x, np.where(latent < np.quantile(latent, 0.6), 0.0, latent), truth
+
+
+@pytest.mark.parametrize("name", ["DP-Ini", "DP-SIR", "DP-SIR, full batches", "Rayleigh flow"])
+def test_a_response_of_which_most_is_one_value_is_sliced_rightly(name):
+    x, y, truth = zero_inflated()
+    kind, options = PAPER[name]
+    fit = kind(1e8, 1e-5, 1, BOX, **options).fit(x, y)
+    plain = subspace_distance(SIR(1, n_slices=20).fit(x, y).directions_, truth)
+    assert subspace_distance(fit.directions_, truth) < 1.3 * plain + 0.01  # 1.0 and more with shares of 1/H
+
+
+@pytest.mark.parametrize("calibration", ["tight", "paper"])
+def test_more_classes_than_slices_are_joined_in_their_order(calibration):
+    rng = np.random.default_rng(1)
+    x = np.clip(0.5 * rng.normal(size=(20_000, 5)), -1.5, 1.5)
+    y = rng.poisson(np.exp(1.0 + x[:, 0] - x[:, 1]))
+    given = {"classes": list(range(60)), "n_slices": 8, "calibration": calibration}
+    fit = DPIni(1e6, 1e-5, 1, BOX, **given).fit(x, y)
+    assert subspace_distance(fit.directions_, np.array([[1.0, -1.0, 0, 0, 0]]) / np.sqrt(2)) < 0.05
+    used = {int(found) for entry in fit.ledger_ for found in re.findall(r"(\d+) slices", entry.query)}
+    assert len(used) == 1 and 5 <= max(used) <= 8  # a frequent class may fill more than an eighth
+
+
+@pytest.mark.parametrize("options", [{"n_slices": 1}, {"n_slices": 2.5}, {"n_bins": 0}, {"n_bins": True}])
+def test_slices_and_bins_are_checked_by_name(options):
+    with pytest.raises(InputError, match=f"^{next(iter(options))} must be an integer"):
+        DPIni(bounds=BOX, **options).explain(1000, 5)
+
+
+def algorithm_2(x, y, k, radius, steps):
+    """Algorithm 2 of the paper, written from its text: slices of 100 bins, start of Lemma G.3, no noise."""
+    box = x / 1.5
+    counts = np.bincount(np.searchsorted(arctan_edges(100), y, side="right"), minlength=100).astype(float)
+    label = np.searchsorted(cut(counts, 20), y, side="right")
+    means = np.array([box[label == h].mean(axis=0) for h in range(20)])
+    kernel = (means.T * np.bincount(label, minlength=20) / len(y)) @ means
+    covariance = box.T @ box / len(y)
+    values, vectors = scipy.linalg.eigh(kernel, covariance)
+    B = vectors[:, ::-1][:, :k] * np.sqrt(1.0 + values[::-1][:k])
+    eta = 0.25 / np.linalg.eigvalsh(covariance)[-1]
+    part = part_of(Records(x, y), steps)
+    for t in range(steps):
+        z, h = box[part == t], label[part == t]
+        v = np.clip(z @ B, -radius, radius)
+        kernel_term = sum(
+            np.outer(z[h == j].mean(axis=0), v[h == j].sum(axis=0)) for j in range(20) if (h == j).any()
+        ) / len(z)
+        penalty_term = z.T @ v / len(z) @ (v.T @ v / len(z) - np.eye(k))
+        B = B - 2.0 * eta * (-kernel_term + penalty_term)
+    return np.linalg.qr(B)[0].T
+
+
+@pytest.mark.parametrize(("model", "k"), [("M1", 1), ("M3", 2)])
+def test_without_noise_the_printed_descent_is_algorithm_2_to_the_letter(model, k, monkeypatch):
+    monkeypatch.setattr(printed_noise, "HISTOGRAM_EPSILON", 1e9)
+    sample = xia(model, n=20_000, p=5, random_state=2)
+    steps = int(np.log(20_000))
+    found = DPSIR(1e9, 1e-5, k, BOX, calibration="paper").fit(sample.x, sample.y).directions_
+    exact = {radius: algorithm_2(sample.x, sample.y, k, radius, steps) for radius in (2.0, 8.0)}
+    assert subspace_distance(found, exact[2.0]) < 1e-3
+    assert subspace_distance(found, exact[8.0]) > 5e-3  # what truncation at 4 * 2 instead would find

@@ -4,16 +4,19 @@ import json
 from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from sfumato import InputError
+from sfumato import SIR, InputError, subspace_distance
 from sfumato.cli.reproduce import reproduce
 from sfumato.research import run
 from sfumato.research.pages import colours, page, verdict
+from sfumato.research.printed_noise import step_noise
 from sfumato.research.study import Row, printed_table, summarise
-from sfumato.research.xia_tables import high_dimension, low_dimension, slice_study
+from sfumato.research.xia_tables import high_dimension, high_fits, low_dimension, low_fits, slice_study
+from sfumato.simulate import xia
 
 app = typer.Typer()
 app.command()(reproduce)
@@ -148,3 +151,32 @@ def test_a_study_without_printed_noise_or_of_other_data_has_no_verdict():
     assert verdict(run.STUDIES["xia-slices"], {}) == []
     table = run.STUDIES["xia-table-3"]  # an adjusted R^2 is no distance
     assert verdict(table, {(row.label, 0): {"DP-SSIR paper": 0.1} for row in table.rows}) == []
+
+
+@pytest.mark.parametrize(("version", "low", "high"), [("newest", 20, 10), ("first", 4, 4)])
+def test_each_version_of_the_paper_is_run_with_its_own_slices_and_noise(version, low, high):
+    printed = "paper" if version == "newest" else "first"
+    for fits, slices in ((low_fits(version, 2000, 1), low), (high_fits(version, 2000, 1), high)):
+        assert {fit.n_slices for name, fit in fits.items() if name != "sfumato"} == {slices}
+        assert {fit.calibration for name, fit in fits.items() if name.endswith("paper")} == {printed}
+
+
+def test_four_slices_give_the_first_versions_loss_of_sir_and_twenty_do_not():
+    """M1 (20000, 20), median: printed 0.035."""
+    losses = {4: [], 20: []}
+    for seed in range(9):
+        sample = xia("M1", n=20_000, p=20, version="first", random_state=seed)
+        for slices, found in losses.items():
+            fit = SIR(n_directions=1, n_slices=slices).fit(sample.x, sample.y)
+            found.append(subspace_distance(fit.directions_, sample.directions))
+    assert 0.025 < np.median(losses[4]) < 0.04 and np.median(losses[20]) < 0.023
+
+
+def test_the_first_versions_sparse_steps_have_a_small_part_of_the_newest_ones_noise():
+    n, picks = 2000, 6
+    newest, first = (step_noise(n, 1000, 1, 0.25, 1.0, n**-1.1, picks, first) for first in (False, True))
+    assert (newest.steps, first.steps) == (7, 8)
+    assert 40 < newest.rows / first.rows < 60 and 40 < newest.peeling / first.peeling < 60 and first.laplace
+    low = [step_noise(n, 20, 2, 0.25, 1.0, n**-1.1, None, first) for first in (False, True)]
+    per_step = [noise.rows / (noise.steps**2 * np.sqrt(np.log(1.25 * noise.steps * n**1.1))) for noise in low]
+    assert per_step[0] / per_step[1] == pytest.approx(np.sqrt(2))  # sqrt(k)

@@ -14,8 +14,16 @@ from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Records
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import (
+    Bins,
+    DistanceHistograms,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
 from sfumato.statistics.moments import Moments
+from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
@@ -83,7 +91,9 @@ def queries() -> dict[str, BoundedSum]:
         "histogram of record lengths": NormHistogram(grid),
         "histograms of magnitudes": OctaveHistograms(FEATURES),
         "histograms on spans": LinearHistograms(np.full(FEATURES, -1.0), np.full(FEATURES, 1.0), 16),
+        "histograms of distances": DistanceHistograms(np.full(FEATURES, 0.1), np.full(FEATURES, 0.5)),
         "mean and second moment": Moments(grid, 1.0),
+        "mean and second moment, one row of a person": PerPerson(Moments(grid, 1.0), 1),
         "slice sums and second moment": SlicedMoments(narrow, bins, classes, bins.count),
         "second moments by slice": SliceSecondMoments(narrow, bins, classes, bins.count),
         "sums of squares": SquareSums(grid, 0.5),

@@ -19,8 +19,8 @@ BOX = Bounds(-1.0, 1.0)
 CLASSES = (0.0, 1.0, 2.0)
 
 
-def _two_tables(estimator: Any, records: Records) -> Any:
-    return estimator.fit(records.x[:, :2], records.x[:, 2:])
+def _two_tables(estimator: Any, records: Records, **also: Any) -> Any:
+    return estimator.fit(records.x[:, :2], records.x[:, 2:], **also)
 
 
 def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:

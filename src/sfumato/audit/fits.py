@@ -24,8 +24,8 @@ _WIDTH = 12
 """Numbers shown of one attribute; the rest is left out, shorter ones are filled up."""
 
 
-def _usual(estimator: Any, records: Records) -> Any:
-    return estimator.fit(records.x, records.y)
+def _usual(estimator: Any, records: Records, **also: Any) -> Any:
+    return estimator.fit(records.x, records.y, **also)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Case:
     n_features: int = 3
     n_records: int = 40
     responses: tuple[float, ...] = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
-    fit: Callable[[Any, Records], Any] = _usual
+    fit: Callable[..., Any] = _usual
 
     @property
     def relation(self) -> Relation:
@@ -87,18 +87,33 @@ def audit_fit(case: Case, runs: int = 1_000, confidence: float = 0.99, *, name: 
     >>> found.whole.passed, found.shown.passed
     (True, True)
     """
-    d, d_prime = worst_fit_pair(case, seed + 1)
+    pair = worst_fit_pair(case, seed + 1)
+    return attack(case, pair, pair, runs, confidence, name=name, seed=seed)
+
+
+def attack(
+    case: Case,
+    pair: tuple[Records, Records],
+    counted: tuple[Records, Records],
+    runs: int,
+    confidence: float,
+    *,
+    name: str,
+    seed: int,
+) -> FitAudit:
+    """Attack a fit on a pair of neighbours; `counted` are the records of each that its sums are taken over."""
+    d, d_prime = pair
     courses = [case.listened(d, SeededNoise(s))[1] for s in range(20)]
     claimed = case.claim(courses[0])
 
     def observed(records: Records, noise: Noise) -> FloatArray:
         fitted, transcript = case.listened(records, noise)
-        return np.append(log_ratio(transcript, d, d_prime), shown(fitted, case.n_features))
+        return np.append(log_ratio(transcript, *counted), shown(fitted, case.n_features))
 
     a, b = run_many(observed, d, runs, 2 * seed), run_many(observed, d_prime, runs, 2 * seed + 1)
     whole = judge(a[:, :1], b[:, :1], claimed, confidence, name=f"{name}, all releases")
     attributes = judge(a[:, 1:], b[:, 1:], claimed, confidence, name=f"{name}, what is published")
-    return FitAudit(whole, attributes, tuple(realised(course, d, d_prime) for course in courses))
+    return FitAudit(whole, attributes, tuple(realised(course, *counted) for course in courses))
 
 
 def shown(fitted: Any, n_features: int) -> FloatArray:
@@ -139,13 +154,14 @@ def _signed(rows: FloatArray) -> FloatArray:
 def worst_fit_pair(case: Case, seed: int, tries: int = 200) -> tuple[Records, Records]:
     """Neighbours on which a fit's releases move much: the best of random extreme pairs, judged by one transcript."""
     rng = np.random.default_rng(seed)
-    base = _ordinary(rng, case)
+    base = ordinary(rng, case)
     transcript = case.listened(base, SeededNoise(seed))[1]
     pairs = [_neighbours(rng, base, case) for _ in range(tries)]
     return max(pairs, key=lambda pair: realised(transcript, *pair))
 
 
-def _ordinary(rng: np.random.Generator, case: Case) -> Records:
+def ordinary(rng: np.random.Generator, case: Case) -> Records:
+    """Records like any others."""
     x = rng.uniform(-0.4, 0.4, (case.n_records, case.n_features))
     y = x[:, 0] + 0.1 * rng.standard_normal(case.n_records)
     wanted = np.array(case.responses)

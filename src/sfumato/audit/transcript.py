@@ -91,13 +91,14 @@ class Witness:
 
     def answer(self, query: BoundedSum, name: str) -> Release:
         release = self.door.answer(query, name)
-        self.transcript.append(Answer(query, release))
+        self.transcript.append(Answer(self.behind.bounded(query), release))
         return release
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
         picked, event = self.door.select(query, name), self.behind.plan.line(name).event
         assert isinstance(event, Selection)
-        self.transcript.append(Pick(query, picked, 2.0 * query.peak(self.behind.relation) / event.epsilon))
+        asked = self.behind.bounded(query)
+        self.transcript.append(Pick(asked, picked, 2.0 * asked.peak(self.behind.relation) / event.epsilon))
         return picked
 
 

@@ -16,6 +16,7 @@ from sfumato.cli.options import (
     Picture,
     Relation,
     Rho,
+    RowsPerPerson,
     Slices,
     names,
 )
@@ -40,6 +41,7 @@ def explain(
     ] = False,
     method: AnyMethod = None,
     relation: Relation = None,
+    rows_per_person: RowsPerPerson = None,
     classes: Classes = None,
     max_features: MaxFeatures = None,
     slices: Slices = None,
@@ -58,6 +60,7 @@ def explain(
         picture=picture,
         max_features=max_features,
         slices=slices,
+        rows_per_person=rows_per_person,
     )
     check_options(wishes.member, wishes.options() | {"q": q}, needed=("q",))
     with working("loading the library"):

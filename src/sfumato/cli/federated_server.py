@@ -1,11 +1,12 @@
 """`sfumato federated server`: fit over the sites of a federation, from one command."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, Relation, names
+from sfumato.cli.options import Classes, Delta, Directions, Epsilon, Method, Relation, RowsPerPerson, names
 from sfumato.cli.terminal import note, stdout
 from sfumato.cli.wishes import Wishes
 from sfumato.errors import InputError
@@ -25,6 +26,7 @@ def server(
     epsilon: Epsilon = None,
     delta: Delta = None,
     relation: Relation = None,
+    rows_per_person: RowsPerPerson = None,
     directions: Directions = "auto",
     method: Method = "auto",
     sparse: Annotated[bool, typer.Option("--sparse", help="Few of many features matter; sites vote which.")] = False,
@@ -64,6 +66,7 @@ def server(
         raise InputError(f"minimum must be from 1 to the {len(site)} sites, got {minimum}.")
     chosen = names(classes)
     fit = Wishes("sir", epsilon, delta, None, relation or "replace", None, directions, method, chosen, picture=False)
+    fit = replace(fit, rows_per_person=rows_per_person)
     estimator = _estimator(fit, bounds_of(lower, upper), sparse, own_units)
 
     from sfumato.federated.flower.coordination import Address, Limits, coordinate
@@ -90,7 +93,10 @@ def _estimator(fit: Wishes, bounds: "Bounds | None", sparse: bool, own_units: bo
 
     from sfumato.estimators.sparse import PrivateSparseSIR
 
-    shared = {name: getattr(plain, name) for name in ("epsilon", "delta", "relation", "n_directions", "classes")}
+    shared = {
+        name: getattr(plain, name)
+        for name in ("epsilon", "delta", "relation", "n_directions", "classes", "rows_per_person")
+    }
     return PrivateSparseSIR(**shared, bounds=bounds)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from sfumato.cli.cap_ledger import say_what_is_left
 from sfumato.cli.failures import as_usage
-from sfumato.cli.options import Classes, Relation, ResponseKind, categories, kind_of, names
+from sfumato.cli.options import Classes, Person, Relation, ResponseKind, categories, kind_of, names
 from sfumato.cli.terminal import note
 from sfumato.errors import InputError
 
@@ -36,6 +36,7 @@ def site(
     cap: Annotated[float | None, typer.Option(help="Epsilon that all runs together may ever spend here.")] = None,
     cap_delta: Annotated[float, typer.Option(help="Its delta.")] = 1e-6,
     relation: Relation = None,
+    person: Person = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger file; NAME.jsonl if not given.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where answers are kept; NAME-answers if not given.")] = None,
     classes: Classes = None,
@@ -68,6 +69,7 @@ def site(
         names(classes),
         categories(categorical),
         response_kind=kind_of(response_kind),
+        person=person,
     )
     mine = Site(source, account, answers, name=name, random_state=rehearse)
 
@@ -76,7 +78,8 @@ def site(
 
     node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
     with as_usage():
-        FileLedger(account, budget, neighbours, rehearsal=rehearse is not None)
+        seeded = rehearse is not None
+        FileLedger(account, budget, neighbours, rehearsal=seeded, protects="person" if person else "record")
     mine.facts()  # what the coordinator would be refused for is better told now
     say_what_is_left(mine.ledger())
     note(f"{name} answers {coordinator} within this cap; Ctrl-C stops it.")

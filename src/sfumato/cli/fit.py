@@ -20,10 +20,12 @@ from sfumato.cli.options import (
     Epsilon,
     Estimator,
     MaxFeatures,
+    Person,
     Picture,
     Relation,
     ResponseKind,
     Rho,
+    RowsPerPerson,
     Slices,
     categories,
     complete_column,
@@ -77,6 +79,8 @@ def fit(
     delta: Delta = None,
     rho: Rho = None,
     relation: Relation = None,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = None,
     cap_ledger: Annotated[
         Path | None,
         typer.Option(
@@ -132,6 +136,7 @@ def fit(
         bounds,
         drop_missing,
         kind_of(response_kind),
+        person,
     )
     wishes = Wishes(
         estimator,
@@ -146,6 +151,7 @@ def fit(
         picture=picture,
         max_features=max_features,
         slices=slices,
+        rows_per_person=rows_per_person if rows_per_person or person is None else 1,
     )
     columns = {"response": study.response, "second": study.second, "response_kind": study.response_kind}
     check_options(wishes.member, wishes.options() | columns, needed=("response", "second"))
@@ -160,7 +166,8 @@ def _rehearse(study: Study, wishes: Wishes) -> None:
         estimator, source = prepare(study, wishes)
         plan = plan_of(estimator, source)
         from sfumato.cli.show import show_plan
-    size = "records" if wishes.relation == "add-remove" else f"{plan.n_samples:,} records"
+    private = wishes.relation == "add-remove" or wishes.rows_per_person is not None
+    size = "records" if private else f"{plan.n_samples:,} records"
     features = " and ".join(map(str, sizes(source)))
     show_plan(stdout(), plan, f"Plan for {size} of {features} features; nothing was spent")
 

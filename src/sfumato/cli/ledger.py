@@ -51,15 +51,22 @@ def create(
     purpose: Annotated[str, typer.Option(help="What the data may be used for.")] = "",
     allow_network: Network = False,
     rehearsal: Annotated[bool, typer.Option("--rehearsal", help="For seeded runs, which have no guarantee.")] = False,
+    person: Annotated[
+        bool, typer.Option("--person", help="For runs that protect persons with all their rows, not records.")
+    ] = False,
 ) -> None:
     """Open a new account with a cap on what all runs together may spend."""
     from sfumato.privacy.ledger import FileLedger
     from sfumato.privacy.parameters import relation_of
+    from sfumato.privacy.unit import Kind as Protected
 
     if path.exists():
         raise InputError(f"ledger: {path} exists already; look at it with 'sfumato ledger show {path}'.")
     cap, neighbours = _cap(epsilon, delta, rho), relation_of(relation)
-    ledger = FileLedger(path, cap, neighbours, purpose=purpose, rehearsal=rehearsal, allow_network=allow_network)
+    protects: Protected = "person" if person else "record"
+    ledger = FileLedger(
+        path, cap, neighbours, purpose=purpose, rehearsal=rehearsal, allow_network=allow_network, protects=protects
+    )
     _say(f"{path.absolute()}: cap {ledger.budget.describe()}; fit with --cap-ledger {path}")
 
 

@@ -59,6 +59,23 @@ Relation = Annotated[
         rich_help_panel=BUDGET,
     ),
 ]
+Person = Annotated[
+    str | None,
+    typer.Option(
+        help="Column that says whose row it is: persons are protected, with all their rows.",
+        autocompletion=complete_column,
+        rich_help_panel=BUDGET,
+    ),
+]
+RowsPerPerson = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="How many rows of a person count, the first ones (1 if not given); without --person you vouch that nobody "
+        "has more.",
+        rich_help_panel=BUDGET,
+    ),
+]
 Directions = Annotated[
     str,
     typer.Option(help="How many directions; 'auto' counts those that stand out of the noise.", rich_help_panel=STUDY),

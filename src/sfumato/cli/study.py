@@ -28,6 +28,7 @@ class Study:
     bounds: str
     drop_missing: bool
     response_kind: "ResponseKind | None" = None
+    person: str | None = None
 
     @property
     def title(self) -> str:
@@ -48,6 +49,7 @@ class Study:
             drop_missing=self.drop_missing,
             second=self.second or (),
             response_kind=self.response_kind,
+            person=self.person,
         )
 
     def public_bounds(self, source: "FileSource") -> "dict[str, Bounds | None]":
@@ -85,7 +87,8 @@ def plan_of(estimator: Any, source: "FileSource") -> "Explanation":
 
     # Any classes make the same plan: those of a text response need not be known for it.
     asked = clone(estimator).set_params(classes=("",)) if source.response.categories is not None else estimator
-    n = source.count() if estimator.relation == "replace" else 1
+    public = estimator.relation == "replace" and estimator.rows_per_person is None
+    n = source.count() if public else 1
     return asked.explain(n, *sizes(source))  # type: ignore[no-any-return]
 
 

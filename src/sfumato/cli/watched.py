@@ -12,11 +12,9 @@ class Watched(Source):
     def __init__(self, source: Source, told: Callable[[float], None]) -> None:
         self._source, self._told = source, told
         self.n_features, self.response = source.n_features, source.response
-        self.feature_names, self.has_response, self.n_second = (
-            source.feature_names,
-            source.has_response,
-            source.n_second,
-        )
+        self.feature_names, self.has_response = source.feature_names, source.has_response
+        self.n_second, self.binary = source.n_second, source.binary
+        self.has_people = source.has_people
 
     def parts(self) -> list[int]:
         return self._source.parts()
@@ -27,3 +25,6 @@ class Watched(Source):
 
     def count(self) -> int:
         return self._source.count()
+
+    def first_rows(self, rows: int) -> Source:
+        return Watched(self._source.first_rows(rows), self._told)

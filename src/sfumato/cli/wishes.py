@@ -29,6 +29,7 @@ class Wishes:
     picture: bool | None = None
     max_features: str | None = None
     slices: int | None = None
+    rows_per_person: int | None = None
 
     @property
     def member(self) -> Member:
@@ -42,6 +43,7 @@ class Wishes:
     def build(self) -> Any:
         """The estimator, its parameters checked; it has no bounds yet."""
         from sfumato.privacy.parameters import budget_of, noise_of, relation_of
+        from sfumato.privacy.unit import unit_of
 
         if self.rho is not None and (self.epsilon is not None or self.delta is not None):
             raise InputError("rho: give either --rho, or --epsilon and --delta, not both.")
@@ -53,6 +55,8 @@ class Wishes:
             self.member.check_method(self.method)
         seed = self.seed if noise_of(self.seed) else None
         budget = {"epsilon": epsilon, "delta": delta, "rho": self.rho, "relation": relation_of(self.relation)}
+        unit_of(self.rows_per_person, has_ids=False)  # refuses what is no number of rows
+        budget |= {"rows_per_person": self.rows_per_person}
         return self.member.make(**budget, random_state=seed, **self._own())
 
     def _own(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, location_of_pair
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import paired_source, second_array
 from sfumato.estimators.parameters import chosen_method, directions_of, sizes_of
@@ -16,11 +16,12 @@ from sfumato.estimators.session import open_session
 from sfumato.forecast.populations import WIDEST, PointPopulation, random_distance, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.canonical import joint_pairs, plan_pairs
-from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.privacy.door import Door
+from sfumato.iterate.location import Located, Location, assume_bounds, find_bounds, plan_location
+from sfumato.privacy.asking import Asking, ask, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Records
 from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows
 from sfumato.solve.subspace import subspace_distance
@@ -28,7 +29,7 @@ from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "refined")
-SHARES = {"location": 0.08, "count": 0.01}
+COUNT_SHARE = 0.01
 """Beside those of `plan_pairs`."""
 
 
@@ -59,10 +60,9 @@ class CorrelatedPairs(PointPopulation):
         q = min(max(round(self.n_targets * n_features / self.n_features), k), n_features - k)
         return replace(self, n_features=max(n_features, 2 * k), n_targets=max(q, k))
 
-    def settle(self, fit: Any, n_records: int | None) -> Any:
-        box = Bounds(-self.box, self.box)
+    def settle(self, fit: Any, n_records: int | None, mu: float) -> Any:
         sizes = {"n_features": self.n_features - self.n_targets, "n_targets": self.n_targets, "n_records": n_records}
-        bounds = None if fit.bounds is None else (box, box)
+        bounds = assume_bounds(fit.bounds, self.n_features, self.box, n_records, mu)
         return replace(fit, n_directions=self.n_directions, bounds=bounds, **sizes)
 
     def points(self, rng: np.random.Generator) -> Records:
@@ -87,19 +87,19 @@ class CorrelatedPairs(PointPopulation):
 
 @dataclass(frozen=True, slots=True)
 class CanonicalTask:
-    """What is public about a fit: both blocks have bounds, or neither has."""
+    """What is public about a fit; the bounds are those of all columns of both blocks, side by side."""
 
     n_features: int
     n_targets: int
     n_records: int | None
     n_directions: int | None
-    bounds: tuple[Bounds, Bounds] | None
+    bounds: Bounds | Location
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the number of records only where it is private."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
+        lines = plan_location(self.bounds)
         if self.n_records is None:
-            lines += (Line("count", "number of records", SHARES["count"], "sqrt(2) / 1"),)
+            lines += (Line("count", "number of records", COUNT_SHARE, "sqrt(2) / 1"),)
         return Plan(lines + plan_pairs())
 
     def prospect(self) -> Prospect | None:
@@ -107,18 +107,16 @@ class CanonicalTask:
         size, k = self.n_features + self.n_targets, self.n_directions or 1
         return Prospect((("refined", self),), CorrelatedPairs(size, k, n_targets=self.n_targets))
 
-    def run(self, curator: Door) -> tuple[Bounds, FloatArray, Canonical]:
+    def run(self) -> Asking[tuple[Located, FloatArray, Canonical]]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
-        bounds, n = self.prepare(curator)
-        grid = bounds.grid(self.n_features + self.n_targets)
-        return bounds, *joint_pairs(curator, grid, self.n_features, n, self.n_directions)
+        located, n = yield from self.prepare()
+        return located, *(yield from joint_pairs(located.grid, self.n_features, n, self.n_directions))
 
-    def prepare(self, curator: Door) -> tuple[Bounds, float]:
+    def prepare(self) -> Asking[tuple[Located, float]]:
         """Bounds of all columns and number of records, given or bought."""
         size = self.n_features + self.n_targets
-        bounds = join_bounds(*self.bounds, self.n_features, self.n_targets) if self.bounds else None
-        bounds = bounds or find_bounds(curator, size)
-        return bounds, float(self.n_records) if self.n_records is not None else _count(curator, size)
+        located = yield from find_bounds(self.bounds, size, self.n_records)
+        return located, float(self.n_records) if self.n_records is not None else (yield from _count(size))
 
 
 class PrivateCCA(PrivateReducer):
@@ -133,14 +131,17 @@ class PrivateCCA(PrivateReducer):
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
     bounds, y_bounds : Bounds, optional
-        Range of each column of X and of Y, known without looking at the data. If either is None, both are found
-        privately, and charged.
+        Range of each column of X and of Y, known without looking at the data. None: found privately, and charged.
     method : {"auto", "refined"}
         "auto" is "refined": the joint covariance in coordinates that earlier releases made round, solved exactly.
         `explain` forecasts its loss. The published iteration, Rayleigh flow, is in `sfumato.research`.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     ledger : Ledger, optional
@@ -183,6 +184,7 @@ class PrivateCCA(PrivateReducer):
         method: str = "auto",
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -194,6 +196,7 @@ class PrivateCCA(PrivateReducer):
         self.y_bounds = y_bounds
         self.method = method
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
@@ -202,28 +205,31 @@ class PrivateCCA(PrivateReducer):
         """The plan before any data: every release, what it costs and how much noise it gets."""
         n_samples, n_features = sizes_of(n_samples, n_features)
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
-        task = self._pair(n_features, n_targets, n_samples if relation == "replace" else None)
-        size, plan = n_features + n_targets, task.plan().calibrate(budget)
-        return Explanation(plan, budget, relation, n_samples, size, task, task.prospect())
+        unit = unit_of(self.rows_per_person, has_ids=False)
+        public = relation == "replace" and unit == RECORD
+        task = self._pair(n_features, n_targets, n_samples if public else None)
+        size, plan = n_features + n_targets, task.plan().calibrate(budget, unit.factor)
+        return Explanation(plan, budget, relation, n_samples, size, task, task.prospect(), unit.rows)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the pairs of directions of the tables X (n, p) and y (n, q).
 
         X may be a Source that names both: ``sfumato.scan(path, second=[...])``, without y.
         """
-        session = open_session(self, X, y, paired_source)
+        session = open_session(self, X, y, groups, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
-        self._keep(*task.run(session.open(task.plan())), session.ledger)
+        self._keep(*drive(task.run(), session.open(task)), session.ledger)
         return self
 
-    def _keep(self, bounds: Bounds, mean: FloatArray, found: Canonical, ledger: Ledger) -> None:
+    def _keep(self, located: Located, mean: FloatArray, found: Canonical, ledger: Ledger) -> None:
         p = int(self.n_features_in_)
+        self._keep_bounds(located)
         self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
         self.correlations_ = self.eigenvalues_ = found.correlations
         self.mean_, self.y_mean_ = mean[:p], mean[p:]
-        self.bounds_, self.choice_ = bounds, found.choice
+        self.choice_ = found.choice
         self.ledger_ = ledger
 
     def transform(self, X: Any, y: Any = None) -> Any:
@@ -239,9 +245,9 @@ class PrivateCCA(PrivateReducer):
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
         k = directions_of(self.n_directions, min(n_features, n_targets))
-        x, y = checked_bounds(self.bounds, n_features), checked_bounds(self.y_bounds, n_targets, "y_bounds")
         chosen_method(self, METHODS)
-        return CanonicalTask(n_features, n_targets, n_records, k, None if x is None or y is None else (x, y))
+        bounds = location_of_pair(self, (n_features, n_targets), n_records)
+        return CanonicalTask(n_features, n_targets, n_records, k, bounds)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -250,15 +256,6 @@ class PrivateCCA(PrivateReducer):
         return tags
 
 
-def join_bounds(x: Bounds, y: Bounds, p: int, q: int) -> Bounds:
-    """Bounds of the columns of both tables, side by side."""
-    lower, upper = (
-        np.concatenate([np.broadcast_to(a, p), np.broadcast_to(b, q)])
-        for a, b in ((x.lower, y.lower), (x.upper, y.upper))
-    )
-    return Bounds(lower, upper)
-
-
-def _count(curator: Door, size: int) -> float:
-    released = curator.answer(ResponseHistogram(Bins(np.empty(0))), "count")
+def _count(size: int) -> Asking[float]:
+    released = yield from ask(ResponseHistogram(Bins(np.empty(0))), "count")
     return max(float(released.value[0]), 10.0 * size)

@@ -35,18 +35,20 @@ class Explanation:
     n_features: int
     fit: Any
     prospect: Prospect | None = None
+    rows_per_person: int | None = None
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Purpose, share of the budget, epsilon it would cost alone, noise multiplier, sensitivity."""
         whole = sum(line.share for line in self.plan.lines)
         place = 0 if self.relation == "replace" else 1
+        times = "" if self.rows_per_person in (None, 1) else f"{self.rows_per_person} x "
         return [
             (
                 line.purpose,
                 f"{100 * line.share / whole:.1f} %",
                 f"{total_epsilon((line.event,), self.budget.delta or 1e-6):.3f}",
                 f"{1.0 / (2.0 * line.rho) ** 0.5:.2f}",
-                line.sensitivity.split(" / ")[place],
+                f"{times}{line.sensitivity.split(' / ')[place]}",
             )
             for line in self.plan.lines
         ]
@@ -94,13 +96,15 @@ class Explanation:
 
     def _forecast(self, budget: Budget, n: float, signal: float, n_directions: int | None, draws: int) -> Forecast:
         population = self._prospect.explaining(signal, n_directions)
-        return forecast(self.fit, budget, n, population, relation=self.relation, draws=draws)
+        rows = self.rows_per_person
+        return forecast(self.fit, budget, n, population, relation=self.relation, rows=rows, draws=draws)
 
     @property
     def label_loss(self) -> float:
         """Loss to expect of `LabelPrivateSIR` at the same epsilon and signal 0.5, were x public."""
         k = self._prospect.population.n_directions
-        return label_loss(self.n_samples, self.n_features, self.budget.epsilon or 1.0, k=k)
+        epsilon = (self.budget.epsilon or 1.0) / (self.rows_per_person or 1)  # of each answer: pure ones add up
+        return label_loss(self.n_samples, self.n_features, epsilon, k=k)
 
     @property
     def limit(self) -> limits.Limit:
@@ -112,7 +116,7 @@ class Explanation:
 
     def alternatives(self, budget: Budget | None = None) -> dict[str, Plan]:
         """The same fit by each method that has a forecast, at the same budget or another one."""
-        return self._prospect.plans(budget or self.budget)
+        return self._prospect.plans(budget or self.budget, rows=self.rows_per_person)
 
     def compare(self, at: Sequence[float] | None = None, signal: float = 0.5, *, along: Along = "n") -> Comparison:
         """Each method's expected loss along n, p or epsilon, with randomised labels, no privacy and the known bounds.
@@ -163,7 +167,7 @@ class Explanation:
         p = int(value) if along == "p" else self.n_features
         epsilon = value if along == "epsilon" else self._epsilon
         prospect = self._prospect if along != "p" else self._prospect.sized(p)
-        return Place(prospect, budget, n, epsilon, signal, self.relation)
+        return Place(prospect, budget, n, epsilon, signal, self.relation, self.rows_per_person)
 
     @property
     def _epsilon(self) -> float:
@@ -175,7 +179,7 @@ class Explanation:
 
         It is what ``method="auto"`` uses where the number of records is public.
         """
-        return self._prospect.best(self.budget, self.n_samples, self.relation)
+        return self._prospect.best(self.budget, self.n_samples, self.relation, rows=self.rows_per_person)
 
     def expectations(self) -> list[tuple[str, str, str, str]]:
         """Assumed signal, expected loss, loss without privacy, random directions; as text."""
@@ -205,11 +209,16 @@ class Explanation:
             f"No method avoids the rate of {self.limit.source}; at this size privacy makes {share:.0%} of it.",
         ]
 
+    @property
+    def _whom(self) -> str:
+        rows = self.rows_per_person
+        return "" if rows is None else f" of a person with up to {rows} row{'s' if rows > 1 else ''}"
+
     def __str__(self) -> str:
         header = ("release", "share", "epsilon alone", "noise / sensitivity", "sensitivity")
         lines = [
             f"Plan for {self.n_samples} records of {self.n_features} features, "
-            f"{self.budget.describe()}, relation {self.relation!r}:",
+            f"{self.budget.describe()}, relation {self.relation!r}{self._whom}:",
             *_table(header, self.rows()),
             f"All {len(self.plan.lines)} releases together: {self.budget.describe()}.",
         ]

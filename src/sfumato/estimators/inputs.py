@@ -9,9 +9,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from sfumato.errors import InputError
+from sfumato.local.answers import Answers
+from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response, is_finite
 from sfumato.sources import ArraySource, ResponseKind, Source, declared_response
-from sfumato.tables import features_to_array, response_to_array
+from sfumato.tables import binary_columns, features_to_array, response_to_array
 from sfumato.typing import FloatArray
 
 
@@ -21,30 +23,41 @@ class CellError(InputError, TypeError):
 
 @np.errstate(all="ignore")  # whatever the user asked numpy for, a value is judged by our own checks
 def fit_source(
-    estimator: Any, X: Any, y: Any, classes: Sequence[Any] | None, response_kind: ResponseKind | None = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    classes: Sequence[Any] | None,
+    response_kind: ResponseKind | None = None,
+    unit: Unit = RECORD,
 ) -> Source:
     """Checked records for ``fit``; sets ``n_features_in_`` and ``feature_names_in_`` on the estimator."""
     if isinstance(X, Source):
-        _check_scanned(estimator, X, y, classes, response_kind)
+        _check_scanned(estimator, X, y, classes, response_kind, unit)
         _remember(estimator, X.n_features, X.feature_names)
         return X
-    x, names = _array(X, _least(estimator))
+    x, names = _array(X, _least(estimator, unit))
     if y is None and get_tags(estimator).target_tags.required:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     responses, kind = response_to_array(np.zeros(len(x)) if y is None else y, classes, response_kind)
     if len(responses) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names)
-    return ArraySource(x, responses, kind, names)
+    return ArraySource(x, responses, kind, names, binary=binary_columns(X))
 
 
-def _least(estimator: Any) -> int:
+def _least(estimator: Any, unit: Unit) -> int:
     """Fewest records a fit takes: where their number is private an empty table is a neighbour of one of one record."""
-    return 0 if getattr(estimator, "relation", "replace") == "add-remove" else 1
+    private = getattr(estimator, "relation", "replace") == "add-remove" or unit != RECORD
+    return 0 if private else 1
 
 
 def _check_scanned(
-    estimator: Any, source: Source, y: Any, classes: Sequence[Any] | None, response_kind: ResponseKind | None
+    estimator: Any,
+    source: Source,
+    y: Any,
+    classes: Sequence[Any] | None,
+    response_kind: ResponseKind | None,
+    unit: Unit,
 ) -> None:
     """Refuse a source that does not say what this estimator needs, or whose records are outside the domain."""
     if y is not None:
@@ -57,13 +70,44 @@ def _check_scanned(
         raise InputError("classes must be given to scan as well when x is a scanned source; give it the same list.")
     if response_kind is not None and source.response != declared_response(True, classes, response_kind):
         raise InputError("response_kind must be given to scan when x is a scanned source; give it there.")
-    if source.count() < _least(estimator):
+    if source.count() < _least(estimator, unit):
         raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
     source.check()
 
 
+def has_ids(X: Any, groups: Any) -> bool:
+    """Whether it is known whose row is whose."""
+    scanned = issubclass(type(X), Source)  # the ledger is asked before a record is touched, so this does not look
+    if scanned and groups is not None:
+        raise InputError("groups must be left out when x is a scanned source; name the column: scan(..., person='id').")
+    return groups is not None or (scanned and bool(X.has_people))
+
+
+def device_unit(estimator: Any, X: Any, y: Any, groups: Any) -> Unit:
+    """How many rows each person's device answers for; what has been answered can no longer be left out."""
+    if not isinstance(y, Answers):
+        return unit_of(estimator.rows_per_person, has_ids(X, groups))
+    if groups is not None:
+        raise InputError(
+            "groups must be left out when y was randomised on the devices; rows_per_person says how many answers each "
+            "person gave at most."
+        )
+    return unit_of(estimator.rows_per_person, has_ids=False)
+
+
+def first_rows(source: Source, groups: Any, unit: Unit) -> Source:
+    """The rows that count: all, or so many of each person as the unit says."""
+    if unit.rows is None or unit.declared:
+        return source
+    if groups is not None and isinstance(source, ArraySource):
+        source = source.of(groups)
+    return source.first_rows(unit.rows)
+
+
 @np.errstate(all="ignore")
-def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None, response_kind: None = None) -> Source:
+def paired_source(
+    estimator: Any, X: Any, Y: Any, classes: None = None, response_kind: None = None, unit: Unit = RECORD
+) -> Source:
     """Checked records of two tables side by side, X first; the second may be a single column.
 
     Sets also ``y_feature_names_in_``, where the second table names its columns.
@@ -71,18 +115,19 @@ def paired_source(estimator: Any, X: Any, Y: Any, classes: None = None, response
     if isinstance(X, Source):
         if not X.n_second:
             raise InputError("x was scanned without a second table; name its columns: scan(..., second=['a', 'b']).")
-        _check_scanned(estimator, X, Y, None, None)
+        _check_scanned(estimator, X, Y, None, None, unit)
         p, names = X.n_features - X.n_second, X.feature_names
         _remember(estimator, p, None if names is None else names[:p], None if names is None else names[p:])
         return X
-    x, names = _array(X, _least(estimator))
+    x, names = _array(X, _least(estimator, unit))
     if Y is None:
         raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    y, others = second_array(Y, _least(estimator))
+    y, others = second_array(Y, _least(estimator, unit))
     if len(y) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names, others)
-    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1])
+    binary = (*binary_columns(X), *(x.shape[1] + j for j in binary_columns(Y)))
+    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1], binary=binary)
 
 
 def second_array(Y: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:

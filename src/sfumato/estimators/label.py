@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.estimators.index_model import refine
-from sfumato.estimators.inputs import fit_source, transform_array
+from sfumato.estimators.inputs import device_unit, first_rows, fit_source, transform_array
 from sfumato.estimators.parameters import directions_of
 from sfumato.estimators.reference import SIR
 from sfumato.estimators.reporting import Reporting
@@ -25,6 +25,7 @@ from sfumato.local.pilot import find_edges, split
 from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import noise_of
+from sfumato.privacy.unit import Unit
 from sfumato.typing import FloatArray, IntArray
 
 PROTECTS = f"the label of each person (its owner's own answer y alone); {LABEL_ONLY}"
@@ -56,6 +57,10 @@ class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMix
         reach). None keeps all. Free: the labels are already randomised.
     refine : bool
         Sharpen SIR's directions by least squares over a polynomial of the index. Free, for the same reason.
+    rows_per_person : int, optional
+        Protect persons with several rows: the first so many of each (``fit(..., groups=ids)``; 1 if not given) are
+        answered for, at epsilon over their number each, so that all answers of a person together cost `epsilon`. With
+        `Answers`, or without ids, it declares how many answers anyone gave.
     random_state : int, optional
         Seeded noise, for rehearsal only.
 
@@ -95,6 +100,7 @@ class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMix
         pilot: float = 0.1,
         n_active: int | str | None = None,
         refine: bool = True,
+        rows_per_person: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -105,9 +111,10 @@ class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.pilot = pilot
         self.n_active = n_active
         self.refine = refine
+        self.rows_per_person = rows_per_person
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions.
 
         Parameters
@@ -117,23 +124,28 @@ class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMix
         y : Answers, array or series
             What the devices sent; or true labels, which are randomised first (a rehearsal of the whole protocol,
             or a custodian who acts for every device) and not looked at again.
+        groups : array or series, optional
+            Whose row it is; public, like x.
         """
+        unit = device_unit(self, X, y, groups)
         if isinstance(y, Answers):
             x = _features(self, X, np.zeros(len(y)), None)
             answers, rows, entries = y, np.arange(len(x)), (entry_of(y.form, "slice of y"),)
         else:
-            answers, x, rows, entries = self._randomise(X, y)
+            answers, x, rows, entries = self._randomise(X, y, groups, unit)
         if not isinstance(answers.form, SliceRandomiser):
             raise InputError("y: these answers are numbers, not slices; use LabelPrivateIHT, or a SliceRandomiser.")
         self.form_: SliceRandomiser = answers.form
-        self.ledger_ = LocalLedger(entries, 0.0, PROTECTS, answers.rehearsal)
+        self.ledger_ = LocalLedger(entries, 0.0, PROTECTS, answers.rehearsal, unit)
         self._solve(x[rows], np.asarray(answers.values, dtype=np.int64))
         return self
 
-    def _randomise(self, X: Any, y: Any) -> tuple[Answers, FloatArray, IntArray, tuple[Any, ...]]:
+    def _randomise(
+        self, X: Any, y: Any, groups: Any, unit: Unit
+    ) -> tuple[Answers, FloatArray, IntArray, tuple[Any, ...]]:
         """What the devices would do with these labels."""
-        noise, epsilon = noise_of(self.random_state), epsilon_of(self.epsilon)
-        source = fit_source(self, X, y, self.classes)
+        noise, epsilon = noise_of(self.random_state), epsilon_of(epsilon_of(self.epsilon) / unit.factor)
+        source = first_rows(fit_source(self, X, y, self.classes), groups, unit)
         if source.response.hashed:
             raise InputError("classes must be given for a response of names; list the possible ones.")
         x = np.concatenate([chunk.x for part in source.parts() for chunk in source.read(part)])

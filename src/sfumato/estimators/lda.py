@@ -11,16 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import chosen_method, directions_of
 from sfumato.estimators.session import Session, open_session
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.discriminant import Discriminant, discriminate, plan_discriminant
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.ranks import MOST_CLASSES, Ranks, find_ranks, plan_ranks
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
@@ -33,7 +33,7 @@ from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "one-shot")
-SHARES = {"location": 0.08, "ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
+SHARES = {"ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
 TWO_CLASSES = Response(3)
 """Declared, so that the last code is that of all others."""
 
@@ -87,7 +87,7 @@ class DiscriminantOutcome:
     spectrum: Spectrum
     fit: Discriminant
     rule: Rule
-    bounds: Bounds
+    located: Located
     centre: FloatArray
 
 
@@ -99,12 +99,11 @@ class DiscriminantTask:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_ranks(self.response, SHARES["ranks"])
+        lines = plan_location(self.bounds) + plan_ranks(self.response, SHARES["ranks"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         return Plan(lines + plan_discriminant(SHARES["solve"]))
 
@@ -114,35 +113,35 @@ class DiscriminantTask:
             return None
         return Prospect((("one-shot", self),), SeparatedClasses(self.n_features, response=self.response))
 
-    def run(self, curator: Door) -> DiscriminantOutcome:
+    def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
-        bounds, ranks, n = self.prepare(curator)
-        whitening = rough_shape(curator, bounds.grid(self.n_features), n, 1.0)
-        return self.outcome(bounds, whitening, self.solve(curator, whitening, ranks, n))
+        located, ranks, n = yield from self.prepare()
+        whitening = yield from rough_shape(located.grid, n, 1.0)
+        return self.outcome(located, whitening, (yield from self.solve(whitening, ranks, n)))
 
-    def prepare(self, curator: Door) -> tuple[Bounds, Ranks, float]:
+    def prepare(self) -> Asking[tuple[Located, Ranks, float]]:
         """Bounds, shares of the classes and number of records, given or bought."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        ranks = find_ranks(curator, self.response)
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        ranks = yield from find_ranks(self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        return bounds, ranks, n
+        return located, ranks, n
 
     def codes(self, ranks: Ranks) -> int:
         """Codes that are classes; where classes are declared the last one is all others."""
         return ranks.bins.count if self.response.hashed else ranks.bins.count - 1
 
-    def solve(self, curator: Door, whitening: Whitening, ranks: Ranks, n: float) -> Discriminant:
+    def solve(self, whitening: Whitening, ranks: Ranks, n: float) -> Asking[Discriminant]:
         """Directions in the coordinates of the whitening."""
-        return discriminate(curator, whitening, ranks, self.codes(ranks), n, self.n_directions)
+        return (yield from discriminate(whitening, ranks, self.codes(ranks), n, self.n_directions))
 
-    def outcome(self, bounds: Bounds, whitening: Whitening, fit: Discriminant) -> DiscriminantOutcome:
+    def outcome(self, located: Located, whitening: Whitening, fit: Discriminant) -> DiscriminantOutcome:
         """The fit in the units of x."""
-        grid = bounds.grid(self.n_features)
+        grid = located.grid
         to_z = whitening.exact_matrix / grid.half_width
         back = np.asarray(np.linalg.pinv(to_z), dtype=np.float64)
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
         centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
-        return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), bounds, centre)
+        return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), located, centre)
 
 
 def _names_its_classes(estimator: Any) -> bool:
@@ -169,6 +168,10 @@ class PrivateLDA(PrivateReducer):
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     ledger : Ledger, optional
@@ -215,6 +218,7 @@ class PrivateLDA(PrivateReducer):
         method: str = "auto",
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -226,27 +230,28 @@ class PrivateLDA(PrivateReducer):
         self.classes = classes
         self.method = method
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart.
 
         Whatever the type of y, its values are names of classes: no value of one record decides what the others are.
         """
-        session = self._open(X, y)
+        session = self._open(X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(task.run(session.open(task.plan())), session.ledger)
+        self._keep(drive(task.run(), session.open(task)), session.ledger)
         return self
 
-    def _open(self, X: Any, y: Any) -> Session:
+    def _open(self, X: Any, y: Any, groups: Any) -> Session:
         if isinstance(X, Source) and X.has_response and X.response.categories is None:
             raise InputError(
                 "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
                 "scan(..., response_kind='categorical')."
             )
-        return open_session(self, X, y, response_kind="categorical")
+        return open_session(self, X, y, groups, response_kind="categorical")
 
     def _keep(self, outcome: DiscriminantOutcome, ledger: Ledger) -> None:
         self.directions_ = outcome.spectrum.directions
@@ -256,7 +261,7 @@ class PrivateLDA(PrivateReducer):
         self.priors_ = np.exp(outcome.rule.priors)
         self.choice_ = outcome.fit.choice
         self.mean_ = outcome.centre
-        self.bounds_ = outcome.bounds
+        self._keep_bounds(outcome.located)
         self.ledger_ = ledger
         self._rule = outcome.rule
         self._used = outcome.fit.used
@@ -269,9 +274,9 @@ class PrivateLDA(PrivateReducer):
         return np.asarray(np.asarray(self.classes)[self._used[self._rule.nearest(self.transform(X))]])
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
-        k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        k = directions_of(self.n_directions, n_features)
         chosen_method(self, METHODS)
-        return DiscriminantTask(n_features, n_records, response, k, bounds)
+        return DiscriminantTask(n_features, n_records, response, k, location_of(self, n_features, n_records))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

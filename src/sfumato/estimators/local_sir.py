@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.estimators.inputs import fit_source, transform_array
+from sfumato.estimators.inputs import first_rows, fit_source, has_ids, transform_array
 from sfumato.estimators.parameters import directions_of
 from sfumato.estimators.reporting import Reporting
 from sfumato.estimators.session import REHEARSAL
@@ -20,8 +20,10 @@ from sfumato.forecast.loss import records_needed
 from sfumato.forecast.populations import IndexResponse, random_distance
 from sfumato.local.answers import LocalLedger
 from sfumato.local.records import RecordRandomiser, solve
+from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.parameters import noise_of
+from sfumato.privacy.unit import unit_of
 from sfumato.release import Release
 from sfumato.solve.subspace import subspace_distance
 from sfumato.typing import FloatArray
@@ -86,6 +88,9 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Public edges between slices of y.
     radius : float, optional
         Longest record kept, in half widths of the bounds.
+    rows_per_person : int, optional
+        A person has several rows, of which the first so many (``fit(..., groups=ids)``; 1 if not given) are answered
+        for, each with noise of its own; all answers of a person together cost (epsilon, delta).
     random_state : int, optional
         Seeded noise, for rehearsal only.
 
@@ -110,6 +115,7 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         edges: Sequence[float] = (0.0,),
         *,
         radius: float | None = None,
+        rows_per_person: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -118,6 +124,7 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.bounds = bounds
         self.edges = edges
         self.radius = radius
+        self.rows_per_person = rows_per_person
         self.random_state = random_state
 
     def device(self, n_features: int) -> RecordRandomiser:
@@ -130,7 +137,9 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             raise InputError(f"radius must be positive, in half widths of the bounds, got {self.radius!r}.")
         if not np.iterable(self.edges):
             raise InputError(f"edges must be a sequence of numbers, got {self.edges!r}; for instance (0.0,).")
-        return RecordRandomiser(n_features, bounds, tuple(self.edges), self.epsilon, self.delta, self.radius)
+        rows = unit_of(self.rows_per_person, has_ids=False).factor
+        each = Budget.approximate(self.epsilon, self.delta).per_answer(rows)
+        return RecordRandomiser(n_features, bounds, tuple(self.edges), each.epsilon or 0.0, self.delta, self.radius)
 
     def explain(self, n_samples: int, n_features: int) -> Prospect:
         """What to expect of so many people, before anyone is asked: refuses nothing, but says so if it is hopeless."""
@@ -144,10 +153,10 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         needed = records_needed(0.1, loss, 1e6) if n_features > 1 else 1.0
         return Prospect(n_samples, loss(n_samples) if n_features > 1 else 0.0, nothing, needed)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Let every row answer as its own device would, add the answers, and solve."""
-        noise = noise_of(self.random_state)
-        source = fit_source(self, X, y, None)
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Let every row that counts answer as its own device would, add the answers, and solve."""
+        noise, unit = noise_of(self.random_state), unit_of(self.rows_per_person, has_ids(X, groups))
+        source = first_rows(fit_source(self, X, y, None), groups, unit)
         if source.response.categories is not None:
             raise InputError("y must hold numbers; encode classes as 0, 1, 2 and give edges between them.")
         k = directions_of(self.n_directions, source.n_features)
@@ -168,7 +177,7 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         entry = Entry(
             "whole record", "slice sums and second moment", device.event, 1.0, float(device.stds[0]), 1.0, "replace"
         )
-        self.ledger_ = LocalLedger((entry,), float(self.delta), PROTECTS, noise.rehearsal)
+        self.ledger_ = LocalLedger((entry,), float(self.delta), PROTECTS, noise.rehearsal, unit)
         self._n_features_out = k
         return self
 

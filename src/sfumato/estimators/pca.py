@@ -7,14 +7,14 @@ import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
+from sfumato.estimators.base import PrivateReducer, bounds_only, common_scale
 from sfumato.estimators.parameters import chosen_method, directions_of
 from sfumato.estimators.session import open_session
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.principal import Method, Principal, plan_principal, principal
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
@@ -24,7 +24,6 @@ from sfumato.solve.subspace import subspace_distance
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "refined", "one-shot")
-LOCATION_SHARE = 0.08
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +70,23 @@ class PrincipalTask:
     n_features: int
     n_records: int | None
     n_directions: int
-    bounds: Bounds | None
+    bounds: Bounds | Location
     method: Method
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        location = plan_location(LOCATION_SHARE) if self.bounds is None else ()
-        return Plan(location + plan_principal(1.0 - LOCATION_SHARE, self.method))
+        return Plan(plan_location(self.bounds) + plan_principal(1.0, self.method))
 
     def prospect(self) -> Prospect:
         """Refined or one-shot, on records whose components stand out of equal variances."""
         fits = tuple((method, replace(self, method=method)) for method in get_args(Method))
         return Prospect(fits, SpikedCovariance(self.n_features, self.n_directions))
 
-    def run(self, curator: Door) -> tuple[Bounds, Principal]:
+    def run(self) -> Asking[tuple[Located, Principal]]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid = common_scale(bounds.grid(self.n_features))
-        return bounds, principal(curator, grid, self.n_records, self.n_directions, self.method)
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        grid = common_scale(located)
+        return located, (yield from principal(grid, self.n_records, self.n_directions, self.method))
 
 
 class PrivatePCA(PrivateReducer):
@@ -112,6 +110,10 @@ class PrivatePCA(PrivateReducer):
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     ledger : Ledger, optional
@@ -162,6 +164,7 @@ class PrivatePCA(PrivateReducer):
         method: str = "auto",
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -172,29 +175,30 @@ class PrivatePCA(PrivateReducer):
         self.bounds = bounds
         self.method = method
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None)
+        session = open_session(self, X, None, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(*task.run(session.open(task.plan())), session.ledger)
+        self._keep(*drive(task.run(), session.open(task)), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
         k = components_of(self.n_directions, n_features)
         name = chosen_method(self, METHODS)
         method = cast(Method, "refined" if name == "auto" else name)
-        task = PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), method)
+        task = PrincipalTask(n_features, n_records, k, bounds_only(self, n_features, n_records), method)
         if name != "auto":
             return task
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         return replace(task, method=cast(Method, task.prospect().best(budget, n_records, relation)))
 
-    def _keep(self, bounds: Bounds, found: Principal, ledger: Ledger) -> None:
-        grid = common_scale(bounds.grid(len(found.mean)))
+    def _keep(self, located: Located, found: Principal, ledger: Ledger) -> None:
+        grid = common_scale(located)
         k = int(self.n_directions)
         variance = np.maximum(found.values, 0.0)
         self.directions_ = found.vectors[:, :k].T.copy()
@@ -202,7 +206,7 @@ class PrivatePCA(PrivateReducer):
         self.eigenvalues_ = variance[:k] * grid.half_width[0] ** 2
         self.explained_variance_ratio_ = variance[:k] / max(float(variance.sum()), 1e-300)
         self.mean_ = grid.centre + found.mean * grid.half_width
-        self.bounds_ = bounds
+        self._keep_bounds(located)
         self.ledger_ = ledger
 
 

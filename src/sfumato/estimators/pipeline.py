@@ -1,4 +1,4 @@
-"""From public facts to a plan, and from a curator to directions. No record is seen here."""
+"""From public facts to a plan, and from releases to directions. No record is seen here."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -7,17 +7,17 @@ import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.forecast.belief import Belief, choose_by_test
-from sfumato.forecast.evidence import Evidence, Seen, Witness
+from sfumato.forecast.evidence import Evidence, Heard, Seen
 from sfumato.forecast.populations import IndexResponse
 from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.descent import Chooser, Fit, Schedule, descend, init, plan_descent, step
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.oneshot import one_shot, plan_one_shot
 from sfumato.iterate.picture import Picture, plan_picture, take_picture
 from sfumato.iterate.ranks import Ranks, count_ranks, find_ranks, plan_ranks
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.privacy.door import Door
-from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.asking import Asking
+from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.solve.dimension import Choice
 from sfumato.solve.links import Links, signs_of, unit_directions
@@ -25,9 +25,8 @@ from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
 METHODS: tuple[Literal["descent", "one-shot"], ...] = ("descent", "one-shot")
-SHARES = {"location": 0.10, "ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
+SHARES = {"ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
 """Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative."""
-
 CAPS = {"descent": 3.0, "one-shot": 1.0}
 """Longest whitened record that is kept, over the root of the number of features."""
 
@@ -40,7 +39,7 @@ class Task:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
     method: Literal["descent", "one-shot"] = "descent"
     picture: float = 0.0
     schedule: Schedule = field(default_factory=Schedule)
@@ -52,9 +51,7 @@ class Task:
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the picture takes its own off the top."""
-        lines: tuple[Line, ...] = ()
-        if self.bounds is None:
-            lines += plan_location(SHARES["location"])
+        lines = plan_location(self.bounds)
         ranks = self.walked.ranks if self.response.categories is None else SHARES["ranks"]
         lines += plan_ranks(self.response, ranks)
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
@@ -75,11 +72,12 @@ class Task:
         classes = None if known is None else k + 1 if self.response.hashed else max(known - 1, 2)
         return Prospect(fits, IndexResponse(self.n_features, k, classes=classes))
 
-    def run(self, door: Door) -> "Outcome":
+    def run(self) -> Asking["Outcome"]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(door, self.n_features)
-        witness = Witness(door)
-        return solve(self, witness, find_ranks(witness, self.response, self.walked.bins), bounds)
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        heard = Heard()
+        ranks = yield from heard.of(find_ranks(self.response, self.walked.bins))
+        return (yield from solve(self, ranks, located, heard))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class Outcome:
     directions: FloatArray
     fit: Fit
     ranks: Ranks
-    bounds: Bounds
+    located: Located
     centre: FloatArray
     scale: FloatArray
     picture: Picture | None
@@ -107,49 +105,54 @@ class Again:
     ranks: Ranks
     counted: bool
 
-    def look(self, door: Door) -> Links:
+    def look(self) -> Asking[Links]:
         """The links that the number of directions is chosen by."""
-        ranks, n, whitening = self._shape(door)
-        if self.task.method == "one-shot":
-            return one_shot(door, whitening, ranks, n, self.task.n_directions).first
-        state = init(whitening, ranks, self.task.n_directions, self.task.schedule)
-        return step(door, whitening, ranks, state, 1, n, self.task.schedule).links
+        task, (ranks, n, whitening) = self.task, (yield from self._shape())
+        if task.method == "one-shot":
+            return (yield from one_shot(whitening, ranks, n, task.n_directions)).first
+        state = init(whitening, ranks, task.n_directions, task.schedule)
+        return (yield from step(whitening, ranks, state, 1, n, task.schedule)).links
 
-    def run(self, door: Door, n_directions: int) -> Seen:
+    def run(self, n_directions: int) -> Asking[Seen]:
         """The whole fit."""
-        ranks, n, whitening = self._shape(door)
-        fit = fit_links(replace(self.task, n_directions=n_directions), door, ranks, n, whitening)
+        ranks, n, whitening = yield from self._shape()
+        fit = yield from fit_links(replace(self.task, n_directions=n_directions), ranks, n, whitening)
         return Seen(fit.links, ranks.probabilities, whitening.exact_matrix)
 
-    def _shape(self, door: Door) -> tuple[Ranks, float, Whitening]:
-        ranks = count_ranks(door, self.ranks.bins, self.task.response) if self.counted else self.ranks
+    def _shape(self) -> Asking[tuple[Ranks, float, Whitening]]:
+        ranks = (yield from count_ranks(self.ranks.bins, self.task.response)) if self.counted else self.ranks
         n, grid = records_of(self.task, ranks), Bounds(-1.0, 1.0).grid(self.task.n_features)
-        return ranks, n, rough_shape(door, grid, n, CAPS[self.task.method])
+        whitening = yield from rough_shape(grid, n, CAPS[self.task.method])
+        return ranks, n, whitening
 
 
-def solve(task: Task, curator: Door, ranks: Ranks, bounds: Bounds, *, tested: bool = True) -> Outcome:
+def solve(
+    task: Task, ranks: Ranks, located: Located, heard: Heard | None = None, *, tested: bool = True
+) -> Asking[Outcome]:
     """The rest of the plan, once bounds and ranks are known.
 
-    `tested` is False where the features were picked by what they have to do with y: a test would not know.
+    `heard` is what was released about the ranks; `tested` is False where the features were picked by what they have to
+    do with y: a test would not know.
     """
-    grid = bounds.grid(task.n_features)
+    grid, heard = located.grid, heard or Heard()
     n = records_of(task, ranks)
-    door = curator if isinstance(curator, Witness) else Witness(curator)
-    whitening = rough_shape(door, grid, n, CAPS[task.method])
-    again = Again(task, ranks, "ranks" in door.lines)
+    whitening = yield from heard.of(rough_shape(grid, n, CAPS[task.method]))
+    again = Again(task, ranks, "ranks" in heard.lines)
 
     def chooser(first: Links) -> Choice:
-        return choose_by_test(Evidence.of(door, n, whitening, ranks, again), first)
+        return choose_by_test(Evidence.of(heard, n, whitening, ranks, again), first)
 
-    fit = fit_links(task, door, ranks, n, whitening, chooser if tested and task.n_directions is None else None)
-    k = fit.choice.n_directions
-    signs = signs_of(fit.links, ranks.probabilities, k, ranks.is_ordered)
+    automatic = tested and task.n_directions is None
+    fit = yield from heard.of(fit_links(task, ranks, n, whitening, chooser if automatic else None))
+    signs = signs_of(fit.links, ranks.probabilities, fit.choice.n_directions, ranks.is_ordered)
     directions = unit_directions(fit.links, whitening.exact_matrix / grid.half_width, signs)
-    picture = take_picture(door, whitening, ranks, fit.links.axes[:, 0] * signs[0]) if task.picture > 0 else None
-    centre = grid.centre + whitening.mean * grid.half_width
-    evidence = Evidence.of(door, n, whitening, ranks, again)
+    evidence = Evidence.of(heard, n, whitening, ranks, again)
     belief = Belief(evidence, fit.first, fit.links, fit.choice, grid.half_width, signs, tested)
-    return Outcome(directions, fit, ranks, bounds, centre, _scale(whitening), picture, belief)
+    picture = None
+    if task.picture > 0:
+        picture = yield from take_picture(whitening, ranks, fit.links.axes[:, 0] * signs[0])
+    centre = grid.centre + whitening.mean * grid.half_width
+    return Outcome(directions, fit, ranks, located, centre, _scale(whitening), picture, belief)
 
 
 def records_of(task: Task, ranks: Ranks) -> float:
@@ -157,13 +160,11 @@ def records_of(task: Task, ranks: Ranks) -> float:
     return float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
 
 
-def fit_links(
-    task: Task, door: Door, ranks: Ranks, n: float, whitening: Whitening, chooser: Chooser | None = None
-) -> Fit:
+def fit_links(task: Task, ranks: Ranks, n: float, whitening: Whitening, chooser: Chooser | None = None) -> Asking[Fit]:
     """The method of the task."""
     if task.method == "descent":
-        return descend(door, whitening, ranks, n, task.n_directions, task.schedule, chooser)
-    return one_shot(door, whitening, ranks, n, task.n_directions, chooser)
+        return (yield from descend(whitening, ranks, n, task.n_directions, task.schedule, chooser))
+    return (yield from one_shot(whitening, ranks, n, task.n_directions, chooser))
 
 
 def _scale(whitening: Whitening) -> FloatArray:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.estimators.inputs import fit_source, transform_array
+from sfumato.estimators.inputs import device_unit, first_rows, fit_source, transform_array
 from sfumato.estimators.reporting import Reporting
 from sfumato.estimators.session import REHEARSAL
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
@@ -50,6 +50,8 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
         Coefficients are projected into the ball of this radius (on standardised features); the paper's is 1.
     max_iter : int
         Most thresholding steps.
+    rows_per_person : int, optional
+        As in `LabelPrivateSIR`: all answers of a person together cost (epsilon, delta).
     random_state : int, optional
         Seeded noise, for rehearsal only.
 
@@ -93,6 +95,7 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
         mechanism: str = "auto",
         radius: float | None = None,
         max_iter: int = 50,
+        rows_per_person: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -102,9 +105,10 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
         self.mechanism = mechanism
         self.radius = radius
         self.max_iter = max_iter
+        self.rows_per_person = rows_per_person
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fit public features X and y: the `Answers` of the devices, or true labels to be randomised first."""
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or int(self.max_iter) < 1:
             raise InputError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
@@ -114,21 +118,23 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
             message = "A column-vector y was passed when a 1d array was expected."
             warnings.warn(message, DataConversionWarning, stacklevel=2)
         given = np.zeros(len(y)) if isinstance(y, Answers) else y
-        source = fit_source(self, X, given, None)
+        unit = device_unit(self, X, y, groups)
+        source = first_rows(fit_source(self, X, given, None), groups, unit)
         if source.response.categories is not None:
             raise InputError("y must hold numbers; LabelPrivateIHT is a regression.")
         chunks = [chunk for part in source.parts() for chunk in source.read(part)]
         x = np.concatenate([chunk.x for chunk in chunks])
-        answers = y if isinstance(y, Answers) else self._randomise(np.concatenate([chunk.y for chunk in chunks]))
+        labels = np.concatenate([chunk.y for chunk in chunks])
+        answers = y if isinstance(y, Answers) else self._randomise(labels, unit.factor)
         if not isinstance(answers.form, NumberRandomiser):
             raise InputError("y: these answers are slices, not numbers; use LabelPrivateSIR, or a NumberRandomiser.")
         self.form_: NumberRandomiser = answers.form
         entries = (entry_of(self.form_, "y with noise"),)
-        self.ledger_ = LocalLedger(entries, self.form_.delta, PROTECTS, answers.rehearsal)
+        self.ledger_ = LocalLedger(entries, self.form_.delta, PROTECTS, answers.rehearsal, unit)
         self._solve(x, np.asarray(answers.values, dtype=np.float64))
         return self
 
-    def _randomise(self, y: Any) -> Answers:
+    def _randomise(self, y: Any, rows: int) -> Answers:
         noise = noise_of(self.random_state)
         if noise.rehearsal:
             warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
@@ -136,7 +142,8 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
             lower, upper = self.response_range
         except (TypeError, ValueError):
             raise InputError("response_range must be two numbers, lower and upper; for instance (0, 100).") from None
-        return NumberRandomiser(lower, upper, self.epsilon, self.delta, self.mechanism).randomize(y, noise)
+        form = NumberRandomiser(lower, upper, self.epsilon, self.delta, self.mechanism)
+        return form.one_of(rows).randomize(y, noise)
 
     def _solve(self, x: FloatArray, y: FloatArray) -> None:
         """Public sparse regression of randomised labels."""

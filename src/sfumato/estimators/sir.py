@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import chosen_method, directions_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import open_session
 from sfumato.forecast.belief import Verdict
 from sfumato.iterate.picture import Picture
+from sfumato.privacy.asking import drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.records import Response
@@ -57,6 +58,10 @@ class PrivateSIR(PrivateReducer):
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     classes : sequence, optional
@@ -126,6 +131,7 @@ class PrivateSIR(PrivateReducer):
         method: str = "auto",
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         picture: bool | float = False,
@@ -138,13 +144,14 @@ class PrivateSIR(PrivateReducer):
         self.bounds = bounds
         self.method = method
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.classes = classes
         self.picture = picture
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the directions.
 
         Parameters
@@ -153,12 +160,14 @@ class PrivateSIR(PrivateReducer):
             Features; or the result of `sfumato.scan`, which names its own response.
         y : array or series
             Response: numbers of any scale, booleans, or categories.
+        groups : array or series, optional
+            Whose row it is: the fit then protects persons (see `rows_per_person`).
         response_kind : {"numeric", "categorical"}, optional
             What y is, if it is not to be taken from the type of its column, which counts as public.
         """
-        session = open_session(self, X, y, response_kind=response_kind)
+        session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(task.run(session.open(task.plan())), session.ledger)
+        self._keep(drive(task.run(), session.open(task)), session.ledger)
         return self
 
     def summary_plot(self, ax: Any = None) -> Any:
@@ -176,9 +185,10 @@ class PrivateSIR(PrivateReducer):
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Task:
         """What is public about this fit, every parameter checked."""
         method = chosen_method(self, METHODS)
-        directions, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        directions = directions_of(self.n_directions, n_features)
         share = share_of(self.picture, PICTURE_SHARE)
         kind: Literal["descent", "one-shot"] = "one-shot" if method == "one-shot" else "descent"
+        bounds = location_of(self, n_features, n_records)
         task = Task(n_features, n_records, response, directions, bounds, kind, share)
         if method != "auto":
             return task
@@ -190,7 +200,7 @@ class PrivateSIR(PrivateReducer):
         self.directions_ = outcome.directions
         self.mean_ = outcome.centre
         self.scale_ = outcome.scale
-        self.bounds_ = outcome.bounds
+        self._keep_bounds(outcome.located)
         self.picture_: Picture | None = outcome.picture
         self.ledger_ = ledger
         assert outcome.belief is not None

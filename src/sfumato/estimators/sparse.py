@@ -8,12 +8,13 @@ import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import checked_bounds
+from sfumato.estimators.base import known_of
 from sfumato.estimators.parameters import chosen_method, directions_of, share_of
 from sfumato.estimators.session import open_session
 from sfumato.estimators.sir import PICTURE_SHARE, PrivateSIR
 from sfumato.estimators.sparse_pipeline import SparseTask, run_sparse, spread_columns, usual_picks
 from sfumato.iterate.screening import Screen
+from sfumato.privacy.asking import drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import Response
@@ -46,7 +47,7 @@ class PrivateSparseSIR(PrivateSIR):
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
         records (if public), of features and the budget: 4 to 8.
-    relation, rho, classes, picture, ledger, random_state
+    relation, rows_per_person, rho, classes, picture, ledger, random_state
         As in `PrivateSIR`.
 
     Attributes
@@ -87,6 +88,7 @@ class PrivateSparseSIR(PrivateSIR):
         *,
         max_features: int | str = "auto",
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         picture: bool | float = False,
@@ -100,6 +102,7 @@ class PrivateSparseSIR(PrivateSIR):
             bounds,
             method,
             relation=relation,
+            rows_per_person=rows_per_person,
             rho=rho,
             classes=classes,
             picture=picture,
@@ -108,11 +111,11 @@ class PrivateSparseSIR(PrivateSIR):
         )
         self.max_features = max_features
 
-    def fit(self, X: Any, y: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
-        session = open_session(self, X, y, response_kind=response_kind)
+        session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
-        outcome, screened = run_sparse(task, session.open(task.plan()))
+        outcome, screened = drive(run_sparse(task), session.open(task))
         self.screen_: Screen | None = screened
         self.support_ = screened.kept
         self._keep(outcome, session.ledger)
@@ -127,7 +130,7 @@ class PrivateSparseSIR(PrivateSIR):
 
     def _sparse_task(self, n_features: int, n_records: int | None, response: Response) -> SparseTask:
         """What is public about this fit, every parameter checked."""
-        bounds = checked_bounds(self.bounds, n_features)
+        known = known_of(self, n_features).with_binary(getattr(self, "_binary", ()))
         chosen_method(self, METHODS)
         directions = directions_of(self.n_directions, n_features)
         return SparseTask(
@@ -135,7 +138,7 @@ class PrivateSparseSIR(PrivateSIR):
             n_records,
             response,
             directions,
-            bounds,
+            known,
             self._picks(n_features, n_records, directions),
             share_of(self.picture, PICTURE_SHARE),
         )

@@ -6,19 +6,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
+from sfumato.estimators.base import PrivateReducer, bounds_only, common_scale
 from sfumato.estimators.parameters import chosen_method
 from sfumato.estimators.pca import SpikedCovariance, components_of
 from sfumato.estimators.session import open_session
 from sfumato.forecast.populations import Population, missed_distance
 from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.principal import plan_principal, principal
 from sfumato.iterate.variances import REACH, Loadings, loadings, plan_variances
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.events import Selection
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -27,7 +27,7 @@ from sfumato.solve.rotated import standard_errors
 from sfumato.typing import IntArray, Relation
 
 METHODS = ("auto", "screen")
-SHARES = {"location": 0.10, "scale": 0.03, "picks": 0.27, "solve": 0.70}
+SHARES = {"scale": 0.03, "picks": 0.27, "solve": 0.70}
 USUAL = 8
 MOST_ACTIVE = 6
 WIDEST = 50_000
@@ -66,7 +66,7 @@ class SparseComponent(Population):
         if inner is None:
             return missed_distance(found, self.active, 0.0), without
         grid, door = Bounds(-inner.box, inner.box).grid(self.picks), self._door(inner, plan, n, relation, rng)
-        seen = principal(door, grid, fit.n_records, 1, "refined")
+        seen = drive(principal(grid, fit.n_records, 1, "refined"), door)
         return missed_distance(found, self.active, inner.distance((None, seen))), without
 
     def _door(
@@ -105,24 +105,22 @@ class SparsePrincipalTask:
     n_features: int
     n_records: int | None
     n_directions: int
-    bounds: Bounds | None
+    bounds: Bounds | Location
     picks: int
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
+        lines = plan_location(self.bounds) + plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
         return Plan(lines + plan_principal(SHARES["solve"]))
 
     def prospect(self) -> Prospect | None:
         """On records of which a few features share a component."""
         return Prospect((("screen", self),), SparseComponent(self.n_features, picks=self.picks))
 
-    def run(self, curator: Door) -> tuple[Bounds, Loadings]:
+    def run(self) -> Asking[tuple[Located, Loadings]]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid = common_scale(bounds.grid(self.n_features))
-        return bounds, loadings(curator, grid, self.n_records, self.n_directions)
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        return located, (yield from loadings(common_scale(located), self.n_records, self.n_directions))
 
 
 class PrivateSparsePCA(PrivateReducer):
@@ -149,6 +147,10 @@ class PrivateSparsePCA(PrivateReducer):
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
     rho : float, optional
         A zCDP budget; replaces (epsilon, delta) if given.
     ledger : Ledger, optional
@@ -195,6 +197,7 @@ class PrivateSparsePCA(PrivateReducer):
         method: str = "auto",
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -206,16 +209,18 @@ class PrivateSparsePCA(PrivateReducer):
         self.max_features = max_features
         self.method = method
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None)
+        session = open_session(self, X, None, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self.bounds_, found = task.run(session.open(task.plan()))
-        self._keep(task, found)
+        located, found = drive(task.run(), session.open(task))
+        self._keep_bounds(located)
+        self._keep(task, found, common_scale(located))
         self.ledger_ = session.ledger
         return self
 
@@ -223,11 +228,10 @@ class PrivateSparsePCA(PrivateReducer):
         chosen_method(self, METHODS)
         k = components_of(self.n_directions, n_features)
         size = size_of(self.max_features, k, n_features)
-        return SparsePrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), size)
+        return SparsePrincipalTask(n_features, n_records, k, bounds_only(self, n_features, n_records), size)
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings) -> None:
+    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
         p, k, found = task.n_features, task.n_directions, state.found
-        grid = common_scale(self.bounds_.grid(p))
         self.directions_, self.standard_errors_ = np.zeros((k, p)), np.zeros((k, p))
         self.directions_[:, state.support] = state.vectors.T
         self.standard_errors_[:, state.support] = standard_errors(found.values, found.vectors, found.noise, k)

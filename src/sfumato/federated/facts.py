@@ -5,6 +5,7 @@ from typing import Any
 
 from sfumato.privacy.noise import Noise, SecureNoise
 from sfumato.privacy.parameters import noise_of
+from sfumato.privacy.unit import Kind
 from sfumato.records import Response
 from sfumato.settings.federated import LineNoise
 from sfumato.sources import Source
@@ -13,7 +14,8 @@ from sfumato.typing import Relation
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a site says about itself; all of it public. `n_records` is None under add/remove-one.
+    """What a site says about itself; all of it public. `n_records` is None under add/remove-one, and where persons are
+    protected.
 
     `rehearsal` says that its noise is seeded, so that nothing it releases is private.
     """
@@ -25,9 +27,9 @@ class Facts:
     rehearsal: bool = False
 
 
-def facts_of(source: Source, relation: Relation) -> Facts:
-    """What a site may say about its records."""
-    count = source.count() if relation == "replace" else None
+def facts_of(source: Source, relation: Relation, protects: Kind = "record") -> Facts:
+    """What a site may say about its records; how many rows its persons have is private."""
+    count = source.count() if relation == "replace" and protects == "record" else None
     return Facts(source.n_features, count, source.response, source.feature_names)
 
 

@@ -93,7 +93,8 @@ class RemoteSites:
         line, relation = self._plan.line(name), self._ledger.relation
 
         def read(site: str, head: dict[str, Any], values: bytes) -> Release:
-            return release_from(head, values, queries[site], line, relation, self.facts[site].n_records)
+            bounded = self._ledger.unit.of(queries[site])
+            return release_from(head, values, bounded, line, relation, self.facts[site].n_records)
 
         releases = self._answers(queries, line, read)
         if releases:
@@ -107,7 +108,7 @@ class RemoteSites:
         picks = self._answers(queries, line, lambda site, head, values: picks_from(head, values, query, line))
         if picks and isinstance(line.event, Selection) and name not in self._picked:
             self._picked.add(name)
-            peak = query.peak(self._ledger.relation)
+            peak = self._ledger.unit.of(query).peak(self._ledger.relation)
             self._record(query, line, peak, math.pi / math.sqrt(6.0) * 2.0 * peak / line.event.epsilon)
         return picks
 
@@ -134,8 +135,9 @@ class RemoteSites:
         return self._journal.same(line.name, queries, found)
 
     def _record(self, query: BoundedSum, line: Line, sensitivity: float, std: float) -> None:
-        entry = (line.purpose, query.describe, line.event, sensitivity, std, line.share)
-        self._ledger.record(Entry(*entry, self._ledger.relation))
+        unit = self._ledger.unit
+        entry = (line.purpose, unit.of(query).describe, line.event, sensitivity, std, line.share)
+        self._ledger.record(Entry(*entry, self._ledger.relation, unit=unit))
 
     def _miss(self, name: str, asked: Collection[str], replies: Collection[str]) -> None:
         """A site that misses rounds in a row is given up, so that the others need not wait for it every time."""

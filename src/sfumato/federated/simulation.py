@@ -8,24 +8,26 @@ import numpy as np
 from sklearn.base import clone
 
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.estimators.inputs import fit_source
+from sfumato.estimators.inputs import first_rows, fit_source
 from sfumato.estimators.parameters import one_of
 from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.agreement import Watched
-from sfumato.federated.centring import OwnUnits, refuse_unless_own, run_in_own_units
+from sfumato.federated.centring import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.facts import facts_of, site_noise
 from sfumato.federated.sparse import SparseSites, run_sparse_sites
 from sfumato.federated.task import federated_task, too_small
+from sfumato.privacy.asking import drive
 from sfumato.privacy.door import Door
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, relation_of
+from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.release import Release
 from sfumato.settings.central import one_blas_thread
 from sfumato.settings.federated import FederatedCurator, SiteLedger, Trust, open_site, trust_of
-from sfumato.sources import Source
+from sfumato.sources import ArraySource, Source
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
@@ -50,8 +52,9 @@ def simulate(
     estimator : PrivateSIR or PrivateSparseSIR
         Left unfitted; a fitted copy is returned. A sparse fit needs bounds and trust="sites": every site votes
         privately for the features that matter.
-    sites : sequence of (X, y) or Source, or mapping from names to these
-        The records of each site.
+    sites : sequence of (X, y), (X, y, groups) or Source, or mapping from names to these
+        The records of each site. With ids (groups, or ``scan(..., person=...)``) each site lets the first
+        ``rows_per_person`` rows of each of its own people count; a person at two sites counts, and spends, at both.
     trust : {"sites", "secure-aggregation"}
         "sites": each site noises fully, nobody needs to be trusted. "secure-aggregation": each site adds a share of
         the noise, which suffices if the server sees only sums over the sites and `honest` of them keep their share
@@ -91,21 +94,24 @@ def simulate(
     named = dict(sites) if isinstance(sites, Mapping) else {f"site {i}": site for i, site in enumerate(sites, start=1)}
     relation = relation_of(fitted.relation)
     sources = {name: _source(fitted, name, site) for name, site in named.items()}
-    facts = {name: facts_of(source, relation) for name, source in sources.items()}
+    unit = _unit(fitted, sources)
+    sources = {name: first_rows(source, None, unit) for name, source in sources.items()}
+    facts = {name: facts_of(source, relation, unit.kind) for name, source in sources.items()}
     fitted.left_out_ = too_small(facts, least, budget_of(fitted.epsilon, fitted.delta, fitted.rho))
     facts = {name: fact for name, fact in facts.items() if name not in fitted.left_out_}
     sources = {name: sources[name] for name in facts}
     kind = trust_of(trust, max(len(sources), 1), honest)
-    task = federated_task(fitted, facts, relation, len(facts) / kind.share)
+    task = federated_task(fitted, facts, relation, len(facts) / kind.share, unit)
     if isinstance(task, SparseSites) and kind.share != 1:
         raise InputError("trust must be 'sites' for a sparse fit: a private pick is no sum whose noise can be shared.")
     own = one_of("centring", centring, ("pooled", "sites")) == "sites"
     if own:
         refuse_unless_own(fitted, kind.share)
+        task = in_own_units(task)
     noises = {name: site_noise(fitted.random_state, name) for name in sources}
     if any(noise.rehearsal for noise in noises.values()):
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
-    return fit_sites(fitted, task, sources, noises, kind, leave_out, own)
+    return fit_sites(fitted, task, sources, noises, kind, leave_out, own, unit)
 
 
 def fit_sites(
@@ -116,22 +122,23 @@ def fit_sites(
     trust: Trust,
     leave_out: bool = False,
     own_units: bool = False,
+    unit: Unit = RECORD,
 ) -> PrivateSIR:
     """Walk the plan over the sites and keep the outcome and every ledger."""
     budget, relation = budget_of(fitted.epsilon, fitted.delta, fitted.rho), relation_of(fitted.relation)
-    plan = task.plan().calibrate(budget)
+    plan = task.plan().calibrate(budget, unit.factor)
     ledgers, doors = {}, {}
     for name, source in sources.items():
-        ledgers[name] = SiteLedger(budget, relation, rehearsal=noises[name].rehearsal)
+        ledgers[name] = SiteLedger(budget, relation, rehearsal=noises[name].rehearsal, unit=unit)
         ledgers[name].trust = trust
         doors[name] = open_site(OneThread(source), plan, ledgers[name], noises[name], trust, name)
-    sizes = {name: facts_of(source, relation).n_records for name, source in sources.items()}
+    sizes = {name: facts_of(source, relation, unit.kind).n_records for name, source in sources.items()}
     here = InProcess(doors, sizes)
     inside = OwnUnits(here, task.n_features) if own_units else here
     watched = Watched(inside, leave_out=leave_out and trust.share == 1 and not own_units)
     curator = FederatedCurator(watched, weigh=trust.share == 1)
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
-        fitted.local_, outcome = inside.bounds, run_in_own_units(task, curator)
+        fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
     else:
         outcome = walk(task, curator, fitted)
     # shares cannot be told apart by site, and in units of their own sites differ by the noise of their centres
@@ -144,10 +151,10 @@ def fit_sites(
 def walk(task: Task | SparseSites, curator: FederatedCurator, fitted: PrivateSIR) -> Outcome:
     """Walk the plan; a sparse fit also keeps its support."""
     if not isinstance(task, SparseSites):
-        return task.run(curator)
+        return drive(task.run(), curator)
     if not isinstance(fitted, PrivateSparseSIR):
         raise TypeError("a sparse task belongs to a PrivateSparseSIR")
-    outcome, fitted.screen_ = run_sparse_sites(task, curator)
+    outcome, fitted.screen_ = drive(run_sparse_sites(task, curator), curator)
     fitted.support_ = fitted.screen_.kept
     return outcome
 
@@ -206,7 +213,18 @@ def _checked(estimator: Any) -> PrivateSIR:
 
 def _source(estimator: PrivateSIR, name: str, site: Any) -> Source:
     if isinstance(site, Source):
-        return fit_source(estimator, site, None, estimator.classes)
-    if not isinstance(site, tuple) or len(site) != 2:
-        raise InputError(f"sites: {name!r} must be a pair (X, y) or a scanned source.")
-    return fit_source(estimator, site[0], site[1], estimator.classes)
+        unit = unit_of(estimator.rows_per_person, site.has_people)
+        return fit_source(estimator, site, None, estimator.classes, unit=unit)
+    if not isinstance(site, tuple) or len(site) not in (2, 3):
+        raise InputError(f"sites: {name!r} must be a pair (X, y), or (X, y, groups), or a scanned source.")
+    unit = unit_of(estimator.rows_per_person, has_ids=len(site) == 3)
+    source = fit_source(estimator, site[0], site[1], estimator.classes, unit=unit)
+    return source.of(site[2]) if len(site) == 3 and isinstance(source, ArraySource) else source
+
+
+def _unit(estimator: PrivateSIR, sources: Mapping[str, Source]) -> Unit:
+    """Whom the sites protect: all of them the same."""
+    known = {source.has_people for source in sources.values()}
+    if len(known) > 1:
+        raise InputError("sites: some say whose row is whose and others do not; give ids for all of them, or for none.")
+    return unit_of(estimator.rows_per_person, has_ids=True in known)

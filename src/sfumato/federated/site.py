@@ -16,6 +16,7 @@ from sfumato.federated.store import Store
 from sfumato.federated.terms import Terms, kind_of, run_from, terms_from
 from sfumato.federated.wire import Decoder, RefusedError, canonical, digest
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.unit import Unit
 from sfumato.settings.central import Central
 from sfumato.settings.federated import open_site, site_plan
 from sfumato.sources import Source
@@ -62,6 +63,7 @@ class Site:
         self._most = most
         self._random_state = random_state
         self._decoders: dict[str, Decoder] = {}
+        self._first: dict[int, Source] = {}
 
     def ledger(self, run: str = "", purpose: str = "federated run") -> RunLedger:
         """The site's ledger, for a new run or one that goes on.
@@ -85,7 +87,7 @@ class Site:
     def facts(self) -> Facts:
         """What is public about the table."""
         ledger = self.ledger()
-        return replace(facts_of(self._source, ledger.relation), rehearsal=ledger.rehearsal)
+        return replace(facts_of(self._source, ledger.relation, ledger.protects), rehearsal=ledger.rehearsal)
 
     def accept(self, data: Any) -> None:
         """Check a plan and set its cost aside. The same terms may come twice; nothing is charged twice."""
@@ -98,6 +100,7 @@ class Site:
         ledger = self.ledger(purpose=f"federated run {terms.run}")
         self._refuse_unless_safe(terms, ledger)
         self._source.check()
+        self._counted(terms.unit)
         try:
             ledger.reserve(site_plan(terms.plan(), terms.trust))
         except BudgetError as error:
@@ -122,10 +125,11 @@ class Site:
             raise RefusedError(f"line {line!r} does not ask this kind of question.")
         check(query, self.facts())
         ledger, noise = self.ledger(account), site_noise(self._random_state, self.name)
+        ledger.unit = terms.unit
         self._store.claim(terms.run, line, fingerprint)
         plan = terms.plan()
         try:
-            door = open_site(Central(self._source), plan, ledger, noise, terms.trust, self.name)
+            door = open_site(Central(self._counted(terms.unit)), plan, ledger, noise, terms.trust, self.name)
             picks = plan.line(line).mechanism == "selection"
             value = door.select(query, line).astype(np.float64) if picks else door.answer(query, line).value
         except BudgetError as error:
@@ -145,6 +149,14 @@ class Site:
         told = {"cap": ledger.budget.describe(), "guarantee": ledger.guarantee}
         return {**spent, **told, "ledger": ledger.id, "head": ledger.head}
 
+    def _counted(self, unit: Unit) -> Source:
+        """The rows that count, by this site's own ids."""
+        if unit.rows is None:
+            return self._source
+        if unit.rows not in self._first:
+            self._first = {unit.rows: self._source.first_rows(unit.rows)}
+        return self._first[unit.rows]
+
     def _terms(self, run: Any) -> tuple[Terms, str]:
         known = self._store.terms(run_from(run))
         if known is None:
@@ -154,6 +166,10 @@ class Site:
     def _refuse_unless_safe(self, terms: Terms, ledger: RunLedger) -> None:
         if terms.relation != ledger.relation:
             raise RefusedError(f"the plan is for relation {terms.relation!r}, the site's ledger for another.")
+        if terms.unit.kind != ledger.protects:
+            raise RefusedError(f"the plan protects any one {terms.unit.kind}, the site's ledger a {ledger.protects}.")
+        if terms.unit.rows is not None and not self._source.has_people:
+            raise RefusedError("the plan protects persons, and this site's table does not say whose row is whose.")
         if ledger.rehearsal != (self._random_state is not None):
             raise RefusedError("the site's noise is seeded but its ledger is not for rehearsal, or the other way.")
         if terms.trust.share != 1:

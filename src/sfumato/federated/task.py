@@ -7,14 +7,17 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
+from sfumato.estimators.base import given_of, search_of
 from sfumato.estimators.pipeline import Task
 from sfumato.estimators.sparse_pipeline import SparseTask
 from sfumato.federated.facts import Facts
 from sfumato.federated.sparse import SparseSites
 from sfumato.federated.voting import PICKS, rounds
 from sfumato.iterate.descent import Schedule
+from sfumato.iterate.location import Location
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import budget_of
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.typing import Relation
 
 FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)
@@ -69,7 +72,7 @@ def too_small(facts: Mapping[str, Facts], least: int | str | None, budget: Budge
 
 
 def federated_task(
-    estimator: Any, facts: Mapping[str, Facts], relation: Relation, noises: float | None = None
+    estimator: Any, facts: Mapping[str, Facts], relation: Relation, noises: float | None = None, unit: Unit = RECORD
 ) -> Task | SparseSites:
     """The task of a federated fit, every fact of the sites compared.
 
@@ -84,24 +87,28 @@ def federated_task(
         _same(first[0], name, "kind of response", first[1].response, other.response)
         _same(first[0], name, "names of the features", first[1].feature_names, other.feature_names)
     sizes = [fact.n_records for fact in facts.values()]
-    n_records = None if relation == "add-remove" else _total(sizes)
+    n_records = None if relation == "add-remove" or unit != RECORD else _total(sizes)
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     schedule = schedule_of(len(facts), n_records, budget)
     task = estimator._task(first[1].n_features, n_records, first[1].response)
     if isinstance(task, SparseTask):
         return _sparse(task, estimator, len(facts), schedule)
-    whole: Task = replace(task, schedule=schedule)
-    if estimator.method != "auto":
-        return whole
-    return with_best_method(whole, budget, relation, len(facts) if noises is None else noises)
+    noises = len(facts) if noises is None else noises
+    bounds = task.bounds
+    if isinstance(bounds, Location):
+        # As if one curator had so small a budget that its noise were that of the sum.
+        bounds = search_of(bounds.known, n_records, budget.mu() / math.sqrt(noises), bounds.insists)
+    whole: Task = replace(task, schedule=schedule, bounds=bounds)
+    return whole if estimator.method != "auto" else with_best_method(whole, budget, relation, noises)
 
 
 def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) -> SparseSites:
-    if task.bounds is None or task.picture:
+    bounds = given_of(task.known)
+    if bounds is None or task.picture:
         raise InputError("bounds must be given and picture left out for a sparse fit over sites.")
     picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites, task.response))
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
-    return SparseSites(*facts, task.bounds, picks, sites, schedule)
+    return SparseSites(*facts, bounds, picks, sites, schedule)
 
 
 def _same(first: str, other: str, what: str, a: object, b: object) -> None:
@@ -111,5 +118,5 @@ def _same(first: str, other: str, what: str, a: object, b: object) -> None:
 
 def _total(sizes: Sequence[int | None]) -> int:
     if any(size is None for size in sizes):
-        raise InputError("sites: the number of records must be public under relation='replace'.")
+        raise InputError("sites: the number of records must be public if records are protected and replaced.")
     return sum(size for size in sizes if size is not None)

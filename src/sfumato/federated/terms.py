@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sfumato.bounds import PartialBounds
 from sfumato.errors import SfumatoError
 from sfumato.federated.voting import PICKS, plan_votes
 from sfumato.federated.wire import RefusedError
 from sfumato.iterate.descent import Schedule, plan_descent
-from sfumato.iterate.location import plan_location
+from sfumato.iterate.location import Location, plan_location
 from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.iterate.picture import plan_picture
 from sfumato.iterate.ranks import plan_ranks
@@ -17,10 +18,17 @@ from sfumato.iterate.shape import plan_shape
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import relation_of
 from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response
 from sfumato.settings.federated import Trust, trust_of
 from sfumato.statistics.gradients import ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import (
+    DistanceHistograms,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
@@ -32,7 +40,7 @@ MOST_STEPS = 12
 _RUN = re.compile(r"[0-9a-f]{8,64}")
 _ANY = Schedule(shares=(1.0,) * MOST_STEPS, steps=(1.0,) * MOST_STEPS)
 _LINES = (
-    *plan_location(1.0),
+    *plan_location(Location(PartialBounds.nothing(1), 1.0, standardises=True)),
     *plan_ranks(Response(), 1.0),
     *plan_shape(1.0, 1.0),
     *plan_descent(_ANY, 1.0, 1.0),
@@ -45,8 +53,9 @@ KNOWN: Mapping[str, Line] = {line.name: line for line in _LINES}
 """Every line a site answers; purpose, mechanism and formula come from here, not from the coordinator."""
 _KINDS: Mapping[str, type[BoundedSum]] = {
     "magnitude": OctaveHistograms,
-    "span": LinearHistograms,
-    "spread": LinearHistograms,
+    "zoom": LinearHistograms,
+    "distance": DistanceHistograms,
+    "standard": LinearHistograms,
     "response magnitude": ResponseHistogram,
     "response span": ResponseHistogram,
     "ranks": ResponseHistogram,
@@ -75,24 +84,26 @@ class Terms:
     budget: Budget
     trust: Trust
     shares: tuple[tuple[str, float], ...]
+    unit: Unit = RECORD
 
     def plan(self) -> Plan:
         """The calibrated plan, computed by whoever reads the terms: noise is never taken from the wire."""
         lines = tuple(replace(KNOWN[name], share=share, rho=0.0) for name, share in self.shares)
-        return Plan(lines).calibrate(self.budget)
+        return Plan(lines).calibrate(self.budget, self.unit.factor)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "rho": self.budget.rho}
         trust = {"kind": self.trust.kind, "sites": self.trust.sites, "honest": self.trust.honest}
         shares = [list(share) for share in self.shares]
-        return {"run": self.run, "relation": self.relation, "budget": budget, "trust": trust, "shares": shares}
+        terms = {"run": self.run, "relation": self.relation, "budget": budget, "trust": trust, "shares": shares}
+        return terms if self.unit == RECORD else terms | {"rows_per_person": self.unit.rows}
 
 
 def terms_from(data: Any) -> Terms:
     """The terms, or `RefusedError`."""
     keys = {"run", "relation", "budget", "trust", "shares"}
-    if not isinstance(data, dict) or set(data) != keys:
+    if not isinstance(data, dict) or set(data) - {"rows_per_person"} != keys:
         raise RefusedError("the plan does not have the known fields.")
     budget, trust = data["budget"], data["trust"]
     if not isinstance(budget, dict) or set(budget) != {"epsilon", "delta", "rho"}:
@@ -102,10 +113,11 @@ def terms_from(data: Any) -> Terms:
     try:
         total = Budget(**budget)
         chosen = trust_of(trust["kind"], trust["sites"], trust["honest"])
-        relation = relation_of(data["relation"])
+        relation, unit = relation_of(data["relation"]), unit_of(data.get("rows_per_person"), has_ids=True)
+        unit = unit if "rows_per_person" in data else RECORD
     except SfumatoError as error:
         raise RefusedError(f"the plan is refused: {error}") from None
-    return Terms(run_from(data["run"]), relation, total, chosen, _shares(data["shares"]))
+    return Terms(run_from(data["run"]), relation, total, chosen, _shares(data["shares"]), unit)
 
 
 def run_from(value: Any) -> str:

@@ -16,6 +16,7 @@ from scipy.stats import t as student
 from sfumato.forecast.described import Described, describe
 from sfumato.forecast.evidence import RELATION, Evidence, Seen
 from sfumato.forecast.stand_in import StandIn
+from sfumato.privacy.asking import drive
 from sfumato.records import Records
 from sfumato.settings.central import one_blas_thread
 from sfumato.solve.dimension import Choice
@@ -96,7 +97,7 @@ def _with_directions(evidence: Evidence, first: Links, j: int, rng: np.random.Ge
     links, factors = _leading(first, j), np.full(j, 0.8)
     for _ in range(3):
         points = describe(evidence, rng, links, factors).points
-        seen = [evidence.refit.look(_door(evidence, points, rng)).strengths[:j] for _ in range(12)]
+        seen = [_look(evidence, points, rng).strengths[:j] for _ in range(12)]
         factors = np.clip(factors * first.strengths[:j] / np.maximum(np.median(seen, axis=0), 1e-300), 0.05, 3.0)
     return describe(evidence, rng, links, factors)
 
@@ -104,7 +105,7 @@ def _with_directions(evidence: Evidence, first: Links, j: int, rng: np.random.Ge
 def _looks(evidence: Evidence, points: Records, j: int, rng: np.random.Generator) -> Iterator[float]:
     """The (j + 1)-th singular value on one stand-in after another."""
     while True:
-        yield float(evidence.refit.look(_door(evidence, points, rng)).strengths[j])
+        yield float(_look(evidence, points, rng).strengths[j])
 
 
 def _compare(observed: float, null: Iterator[float]) -> tuple[float, float]:
@@ -184,7 +185,7 @@ class Belief:
         return np.asarray(np.median(found, axis=0))
 
     def _run(self, door: StandIn) -> Seen:
-        return self.evidence.refit.run(door, self._k)
+        return drive(self.evidence.refit.run(self._k), door)
 
     @cached_property
     def eigenvalues(self) -> FloatArray:
@@ -270,6 +271,10 @@ def _weak(sure: int, announced: int, k: int) -> str:
         return f"Of {k} directions, {sure} would come out nearly the same on a fresh sample; the others are uncertain."
     some = "Something stands out of the noise" if announced else "Nothing is certain"
     return f"{some}, but the directions would come out rather different on a fresh sample."
+
+
+def _look(evidence: Evidence, points: Records, rng: np.random.Generator) -> Links:
+    return drive(evidence.refit.look(), _door(evidence, points, rng))
 
 
 def _leading(links: Links, r: int) -> Links:

@@ -73,7 +73,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One place of a comparison; `epsilon` is that of the randomised labels the fits are compared with."""
+    """One place of a comparison; `epsilon` is that of the randomised labels the fits are compared with.
+
+    With `rows`, persons with so many records each are protected: the answers for them share that epsilon.
+    """
 
     prospect: Prospect
     budget: Budget
@@ -81,20 +84,26 @@ class Place:
     epsilon: float
     signal: float = 0.5
     relation: Relation = "replace"
+    rows: int | None = None
 
     def losses(self) -> dict[str, float]:
         """Of every method, of randomised labels (where there are labels), and without privacy."""
         population = self.prospect.explaining(self.signal)
         seen = {
-            name: forecast(fit, self.budget, self.n, population, relation=self.relation, draws=8)
+            name: forecast(fit, self.budget, self.n, population, relation=self.relation, rows=self.rows, draws=8)
             for name, fit in self.prospect.fits
         }
         found = {name: one.loss for name, one in seen.items()}
         if isinstance(population, IndexResponse):
             p, k = population.n_features, population.n_directions
-            found[LABELS] = label_loss(self.n, p, self.epsilon, self.signal, k)
+            found[LABELS] = label_loss(self.n, p, self._each, self.signal, k)
         found[PLAIN] = next(iter(seen.values())).plain
         return found
+
+    @property
+    def _each(self) -> float:
+        """Epsilon of each answer of a person: those of pure ones add up."""
+        return self.epsilon / (self.rows or 1)
 
     def bounds(self) -> dict[str, float]:
         """What no method passes, where the constant is known."""
@@ -103,7 +112,7 @@ class Place:
         known, p = min(self.signal, 0.999), self.prospect.population.n_features
         return {
             name: limits.label_direction(self.n, p, budget, known).root
-            for name, budget in ((BOUND, np.inf), (LABEL_BOUND, self.epsilon))
+            for name, budget in ((BOUND, np.inf), (LABEL_BOUND, self._each))
         }
 
 

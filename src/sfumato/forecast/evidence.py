@@ -1,12 +1,12 @@
 """Evidence: what a fit released on its way, kept so that more can be said about it afterwards at no further cost."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Ask, Asking
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.plan import Line, Plan
@@ -14,7 +14,9 @@ from sfumato.release import Release
 from sfumato.solve.links import Links
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray, IntArray, Relation
+from sfumato.typing import FloatArray, Relation
+
+T = TypeVar("T")
 
 RELATION: Relation = "replace"
 """Noise is kept relative to this sensitivity. A line's two sensitivities differ by a constant factor, so that noise
@@ -24,35 +26,39 @@ KEPT = ("radius", "shape")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Witness:
-    """A door that remembers how noisy every answer was, and what was answered about the shape of the records."""
+class Heard:
+    """How noisy every release was that a step got, and what was released about the shape of the records."""
 
-    door: Door
     lines: dict[str, Line] = field(default_factory=dict)
     answers: dict[str, tuple[BoundedSum, Release]] = field(default_factory=dict)
 
-    def answer(self, query: BoundedSum, name: str) -> Release:
-        """The noisy sum for the plan's line `name`."""
-        release = self.door.answer(query, name)
-        alone = np.broadcast_to(gaussian_std(query, RELATION, Gaussian(1.0)) * query.grid, query.shape)
-        mu = float(alone.flat[0] / release.noise_std.flat[0])
-        self.lines[name] = Line(name, "", 1.0, "", rho=mu**2 / 2.0)
-        if name in KEPT:
-            self.answers[name] = (query, release)
-        return release
+    def of(self, step: Asking[T]) -> Asking[T]:
+        """The same step; what it is sent is remembered."""
+        try:
+            asked = next(step)
+            while True:
+                released = yield asked
+                self._remember(asked, released)
+                asked = step.send(released)
+        except StopIteration as end:
+            return cast(T, end.value)
 
-    def select(self, query: BoundedSum, name: str) -> IntArray:
-        """Which coordinates are largest."""
-        return self.door.select(query, name)
+    def _remember(self, asked: Ask, released: Release) -> None:
+        query = asked.query
+        alone = np.broadcast_to(gaussian_std(query, RELATION, Gaussian(1.0)) * query.grid, query.shape)
+        mu = float(alone.flat[0] / released.noise_std.flat[0])
+        self.lines[asked.line] = Line(asked.line, "", 1.0, "", rho=mu**2 / 2.0)
+        if asked.line in KEPT:
+            self.answers[asked.line] = (query, released)
 
 
 class Refit(Protocol):
     """A fit that can be made again, on records in half widths of its bounds."""
 
-    def look(self, door: Door) -> Links:
+    def look(self) -> Asking[Links]:
         """The links that the number of directions is chosen by."""
 
-    def run(self, door: Door, n_directions: int) -> "Seen":
+    def run(self, n_directions: int) -> Asking["Seen"]:
         """The whole fit."""
 
 
@@ -102,12 +108,12 @@ class Evidence:
     refit: Refit
 
     @classmethod
-    def of(cls, witness: Witness, n: float, whitening: Whitening, ranks: Ranks, refit: Refit) -> "Evidence":
-        """What a witness of `rough_shape` heard."""
-        (histogram, lengths), (query, moments) = (_asked(witness, name) for name in KEPT)
-        plan = Plan(tuple(witness.lines.values()))
+    def of(cls, heard: Heard, n: float, whitening: Whitening, ranks: Ranks, refit: Refit) -> "Evidence":
+        """What was heard of `rough_shape` and other steps."""
+        (histogram, lengths), (query, moments) = (_asked(heard, name) for name in KEPT)
+        plan = Plan(tuple(heard.lines.values()))
         return cls(n, whitening, ranks, lengths, histogram.radii, moments, float(query.radius), plan, refit)
 
 
-def _asked(witness: Witness, name: str) -> tuple[Any, Release]:
-    return witness.answers[name]
+def _asked(heard: Heard, name: str) -> tuple[Any, Release]:
+    return heard.answers[name]

@@ -13,6 +13,7 @@ from sfumato.errors import InputError
 from sfumato.forecast.populations import Population, random_distance
 from sfumato.local.slices import best_number_of_slices, kept_signal
 from sfumato.privacy.budget import Budget
+from sfumato.privacy.plan import Plan
 from sfumato.typing import Relation
 
 DRAWS = 6
@@ -51,6 +52,7 @@ def forecast(
     *,
     relation: Relation = "replace",
     noises: float = 1.0,
+    rows: int | None = None,
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Forecast:
@@ -62,7 +64,7 @@ def forecast(
     Parameters
     ----------
     fit
-        Public facts of a fit, with ``plan()`` and ``run(door)``; those of an estimator are in
+        Public facts of a fit, with ``plan()`` and ``run()``; those of an estimator are in
         ``explain(...).prospect.methods``.
     budget : Budget
     n : float
@@ -70,6 +72,9 @@ def forecast(
     relation : {"replace", "add-remove"}
     noises : float
         Variance of the noise over that of a central fit: as many as there are sites in a federation.
+    rows : int, optional
+        Of each person at most so many records count, and persons are protected: the noise is so many times larger, and
+        the fit does not know n.
     draws, seed : int
 
     Examples
@@ -82,13 +87,28 @@ def forecast(
     >>> bool(0.01 < seen.plain < seen.loss < 0.1)
     True
     """
-    settled = population.settle(fit, round(n) if relation == "replace" else None)
-    plan = settled.plan().calibrate(budget).merged(noises)
+    n_public = round(n) if relation == "replace" and rows is None else None
+    settled = population.settle(fit, n_public, budget.mu())
+    plan = calibrated(settled, budget, noises, rows)
     with _controller().limit(limits=1, user_api="blas"):  # small matrices: a second thread of BLAS only costs
         seeds = np.random.default_rng(seed).spawn(draws)
         both = [population.losses(settled, plan, n, relation, rng) for rng in seeds]
     loss, plain = np.mean(both, axis=0)
     return Forecast(float(loss), float(plain), population.useless)
+
+
+def calibrated(fit: Any, budget: Budget, noises: float = 1.0, rows: int | None = None) -> Plan:
+    """The plan of a fit with the noise that a forecast must see; what it costs is that of `noises` = 1 and no `rows`.
+
+    >>> from sfumato import Bounds, PrivateSIR
+    >>> explanation = PrivateSIR(bounds=Bounds(-1, 1)).explain(1_000, 3)
+    >>> record, person = (calibrated(explanation.fit, explanation.budget, rows=rows).lines[0].rho for rows in (None, 5))
+    >>> round(record / person, 9)
+    25.0
+    """
+    times, plan = rows or 1, fit.plan()
+    assert isinstance(plan, Plan)
+    return plan.calibrate(budget, times).merged(noises * times**2)
 
 
 @cache

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.forecast.loss import forecast
+from sfumato.forecast.loss import calibrated, forecast
 from sfumato.forecast.populations import IndexResponse, Population
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
@@ -46,9 +46,9 @@ class Prospect:
             raise InputError(f"method must be one of {', '.join(map(repr, found))}, got {name!r}.")
         return found[name]
 
-    def plans(self, budget: Budget, noises: float = 1.0) -> dict[str, Plan]:
-        """The plan of each method at a budget, with `noises` times the variance of a central fit's noise."""
-        return {name: fit.plan().calibrate(budget).merged(noises) for name, fit in self.fits}
+    def plans(self, budget: Budget, noises: float = 1.0, rows: int | None = None) -> dict[str, Plan]:
+        """The plan of each method at a budget, with the noise of `noises` sites and of so many `rows` of a person."""
+        return {name: calibrated(fit, budget, noises, rows) for name, fit in self.fits}
 
     def explaining(self, signal: float, n_directions: int | None = None) -> Population:
         """The population whose directions explain the part `signal`."""
@@ -59,7 +59,9 @@ class Prospect:
         """The same for another number of features."""
         return replace(self, population=self.population.sized(n_features))
 
-    def best(self, budget: Budget, n: int | None, relation: Relation, noises: float = 1.0) -> str:
+    def best(
+        self, budget: Budget, n: int | None, relation: Relation, noises: float = 1.0, rows: int | None = None
+    ) -> str:
         """The method of least expected loss, for directions that explain half of the response (or variance).
 
         With few records or a tiny budget a descent has nothing to descend on, and one question with all of the budget
@@ -78,16 +80,16 @@ class Prospect:
         """
         if len(self.fits) == 1 or n is None or n < 10 or self.wide:
             return self.fits[0][0]
-        return _choose(self, budget, n, relation, noises)
+        return _choose(self, budget, n, relation, noises, rows)
 
 
 @lru_cache(maxsize=256)
-def _choose(prospect: Prospect, budget: Budget, n: int, relation: Relation, noises: float) -> str:
+def _choose(prospect: Prospect, budget: Budget, n: int, relation: Relation, noises: float, rows: int | None) -> str:
     """A matter of milliseconds, and remembered."""
     population = prospect.population
 
     def loss(fit: Any, draws: int) -> float:
-        return forecast(fit, budget, n, population, relation=relation, noises=noises, draws=draws).loss
+        return forecast(fit, budget, n, population, relation=relation, noises=noises, rows=rows, draws=draws).loss
 
     first, usual = prospect.fits[0]
     if loss(usual, 3) < (GOOD if isinstance(population, IndexResponse) else GOOD_COMPONENTS):

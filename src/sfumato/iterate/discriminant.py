@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.iterate.ranks import MOST_CLASSES, Ranks
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.solve.dimension import Choice, choose
@@ -41,15 +41,15 @@ def plan_discriminant(share: float) -> tuple[Line, ...]:
 
 
 def discriminate(
-    curator: SumDoor, whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None
-) -> Discriminant:
+    whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None
+) -> Asking[Discriminant]:
     """Class means and covariance from one release, and the directions in which the means differ most.
 
     The first `n_codes` codes are classes; records of any other code count for the covariance only. A class is
     taken to have at least a quarter of its fair share of records, so that noise over its size stays bounded.
     """
     used, query = class_question(whitening, ranks, n_codes)
-    released = curator.answer(query, "classes")
+    released = yield from ask(query, "classes")
     moments, mean = class_moments(released, ranks, used, n)
     root = inverse_root(moments.covariance, moments.floor)
     coefficients = root @ (moments.means.T * np.sqrt(moments.shares))

@@ -7,7 +7,7 @@ import numpy as np
 from sfumato.iterate.descent import Chooser, Fit
 from sfumato.iterate.picture import groups
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.solve.dimension import choose
 from sfumato.solve.links import links_of
@@ -26,13 +26,8 @@ def plan_one_shot(share: float) -> tuple[Line, ...]:
 
 
 def one_shot(
-    curator: SumDoor,
-    whitening: Whitening,
-    ranks: Ranks,
-    n: float,
-    n_directions: int | None,
-    chooser: Chooser | None = None,
-) -> Fit:
+    whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, chooser: Chooser | None = None
+) -> Asking[Fit]:
     """Coefficients ``S^(-1/2) [sqrt(p_h) (mean of slice h - mean)]``, from one release.
 
     With everything whitened by the released S, the left singular vectors are SIR's eigenvectors. Sizes of the slices
@@ -40,7 +35,7 @@ def one_shot(
     """
     slice_of, edges = groups(ranks, max(SLICES, (n_directions or 1) + 1))
     query = SlicedMoments(whitening, ranks.bins, slice_of, len(edges) - 1, count_weight=COUNT_WEIGHT)
-    released = curator.answer(query, "slices")
+    released = yield from ask(query, "slices")
     p, h = len(whitening.mean), query.n_slices
     sums = released.value[: h * p].reshape(h, p).T / n
     second = upper_to_full(released.value[h * p : -h] / n, p)

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.iterate.covariance import measure
-from sfumato.privacy.door import Door, SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import kept_share, quantile
 from sfumato.solve.rotated import descending, revealing_map
@@ -89,26 +89,26 @@ class Lengths:
     kept: float
 
 
-def measure_lengths(curator: Door, grid: Grid, n_records: int | None) -> Lengths:
+def measure_lengths(grid: Grid, n_records: int | None) -> Asking[Lengths]:
     """What the line "radius" of `plan_principal` buys; where it is private it also tells the number of records."""
     lengths = NormHistogram(grid)
-    counts = curator.answer(lengths, "radius")
+    counts = yield from ask(lengths, "radius")
     n = float(n_records) if n_records is not None else max(float(counts.value.sum()), 10.0 * grid.n_features)
     radius = quantile(counts.value, lengths.radii, RADIUS_LEVEL)
     return Lengths(n, radius, kept_share(counts, lengths.radii, radius))
 
 
-def principal(curator: Door, grid: Grid, n_records: int | None, k: int, method: Method = "refined") -> Principal:
+def principal(grid: Grid, n_records: int | None, k: int, method: Method = "refined") -> Asking[Principal]:
     """Eigenvectors of the covariance; the number of records is read off the first release where it is private."""
-    p, lengths = grid.n_features, measure_lengths(curator, grid, n_records)
+    p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
     n, radius, kept = lengths.total, lengths.radius, lengths.kept
-    rough = _rough(curator, grid, n, radius, kept)
+    rough = yield from _rough(grid, n, radius, kept)
     if method == "one-shot":
         return _spectrum(rough.covariance, rough.noise_std, np.eye(p), rough.mean, rough.shrinkage, n)
     if not _stands_out(rough, k):
-        return _again(curator, grid, rough, n)
+        return (yield from _again(grid, rough, n))
     whitening = _revealing(grid, rough, k)
-    refined = measure(curator, whitening, n, "refined")
+    refined = yield from measure(whitening, n, "refined")
     back = np.asarray(np.linalg.pinv(whitening.exact_matrix), dtype=np.float64)
     mean = np.clip(rough.mean + back @ refined.mean, -1.0, 1.0)
     found = back @ refined.matrix @ back.T
@@ -117,9 +117,9 @@ def principal(curator: Door, grid: Grid, n_records: int | None, k: int, method: 
     return _spectrum(found, refined.noise_std, back, mean, shrinkage, n)
 
 
-def _rough(curator: Door, grid: Grid, n: float, radius: float, kept: float) -> _Rough:
+def _rough(grid: Grid, n: float, radius: float, kept: float) -> Asking[_Rough]:
     p = grid.n_features
-    released = curator.answer(Moments(grid, radius, CENTRE_WEIGHT), "rough")
+    released = yield from ask(Moments(grid, radius, CENTRE_WEIGHT), "rough")
     mean = np.clip(released.value[:p] / n, -1.0, 1.0)
     second = upper_to_full(released.value[p:] / n, p)
     noise_std = float(released.noise_std[p]) / n
@@ -145,7 +145,7 @@ def _revealing(grid: Grid, rough: _Rough, k: int) -> Whitening:
     return Whitening(grid, to_t, rough.mean, float(np.sqrt(p)))
 
 
-def _again(curator: SumDoor, grid: Grid, rough: _Rough, n: float) -> Principal:
+def _again(grid: Grid, rough: _Rough, n: float) -> Asking[Principal]:
     """The second release in plain coordinates about the centre found, and the mean of both, weighted by precision.
 
     Coordinates chosen by noise would hide what there is to see; so nothing is lost against a single release.
@@ -153,7 +153,7 @@ def _again(curator: SumDoor, grid: Grid, rough: _Rough, n: float) -> Principal:
     p = grid.n_features
     squared_reach = max(float(np.trace(rough.covariance)) / rough.fill, noise_edge(rough.noise_std, p))
     unit = float(np.sqrt(squared_reach / p))
-    second = measure(curator, Whitening(grid, np.eye(p) / unit, rough.mean, float(np.sqrt(p))), n, "refined")
+    second = yield from measure(Whitening(grid, np.eye(p) / unit, rough.mean, float(np.sqrt(p))), n, "refined")
     noise_std = second.noise_std * unit**2
     weight = rough.noise_std**2 / (rough.noise_std**2 + noise_std**2)
     both = weight * unit**2 * second.matrix + (1.0 - weight) * rough.covariance

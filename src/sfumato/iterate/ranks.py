@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -42,19 +42,19 @@ def plan_ranks(response: Response, share: float) -> tuple[Line, ...]:
     )
 
 
-def find_ranks(curator: SumDoor, response: Response, n_bins: int = BINS) -> Ranks:
+def find_ranks(response: Response, n_bins: int = BINS) -> Asking[Ranks]:
     """Bins and probabilities of the response. Never raises: where nothing stands out, the bins stay coarse."""
     if response.categories is not None:
-        return count_ranks(curator, Bins(_NO_EDGES, categories=response.categories), response)
+        return (yield from count_ranks(Bins(_NO_EDGES, categories=response.categories), response))
     edges = octave_edges()
     for name in ("response magnitude", "response span"):
-        edges = refine(edges, curator.answer(ResponseHistogram(Bins(edges)), name), n_bins)
-    return count_ranks(curator, Bins(edges), response)
+        edges = refine(edges, (yield from ask(ResponseHistogram(Bins(edges)), name)), n_bins)
+    return (yield from count_ranks(Bins(edges), response))
 
 
-def count_ranks(curator: SumDoor, bins: Bins, response: Response) -> Ranks:
+def count_ranks(bins: Bins, response: Response) -> Asking[Ranks]:
     """Probabilities of known bins: the last line of `plan_ranks`."""
-    counts = curator.answer(ResponseHistogram(bins), "ranks")
+    counts = yield from ask(ResponseHistogram(bins), "ranks")
     return _ranks(bins, _classes(counts) if response.hashed else counts)
 
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.principal import Principal, principal
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask, on_columns, pick
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import quantile
 from sfumato.statistics.histograms import NormHistogram
@@ -40,11 +39,11 @@ def plan_variances(picks: int, scale_share: float, pick_share: float) -> tuple[L
     )
 
 
-def most_variable(curator: Door, grid: Grid) -> tuple[IntArray, float]:
+def most_variable(grid: Grid) -> Asking[tuple[IntArray, float]]:
     """Features with the largest sums of squares, best first (as Johnstone and Lu 2009), and the typical length."""
     lengths = NormHistogram(grid)
-    length = float(quantile(curator.answer(lengths, "scale").value, lengths.radii, 0.5))
-    return curator.select(SquareSums(grid, typical_clip(grid, length)), "picks"), length
+    length = float(quantile((yield from ask(lengths, "scale")).value, lengths.radii, 0.5))
+    return (yield from pick(SquareSums(grid, typical_clip(grid, length)), "picks")), length
 
 
 def typical_clip(grid: Grid, length: float) -> float:
@@ -57,8 +56,8 @@ def some(grid: Grid, columns: IntArray) -> Grid:
     return Grid(grid.centre[columns], grid.half_width[columns])
 
 
-def loadings(curator: Door, grid: Grid, n: int | None, k: int) -> Loadings:
+def loadings(grid: Grid, n: int | None, k: int) -> Asking[Loadings]:
     """Directions on the picked features."""
-    picked, length = most_variable(curator, grid)
-    found = principal(ColumnView(curator, picked), some(grid, picked), n, k)
+    picked, length = yield from most_variable(grid)
+    found = yield from on_columns(principal(some(grid, picked), n, k), picked)
     return Loadings(picked, found.vectors[:, :k], picked, found, length**2)

@@ -12,6 +12,7 @@ from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.events import Event
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.noise import Noise, SecureNoise
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import is_finite
 from sfumato.typing import FloatArray, IntArray
 
@@ -85,26 +86,46 @@ class LocalLedger:
     Attributes
     ----------
     entries : tuple of Entry
-        One per kind of answer. A person gives exactly one of them, so the cost is the largest, not the sum.
+        One per kind of answer. A person gives exactly one of them a row, so a row costs the largest, not the sum.
     delta : float
         Delta of the guarantee; 0 if it is pure.
     protects : str
         What is protected, and what is not.
     rehearsal : bool
         True if the noise was seeded.
+    unit : Unit
+        How many rows a person answers for at most, each with noise of its own.
+
+    Notes
+    -----
+    All answers of a person together are private by composition: epsilons of pure answers add up, and so do the squared
+    mus of Gaussian ones. Two neighbours differ in the values of one person; how many answers each person sends is seen
+    by everybody, and not protected.
     """
 
     entries: tuple[Entry, ...]
     delta: float
     protects: str
     rehearsal: bool = False
+    unit: Unit = RECORD
 
     def total(self, delta: float | None = None) -> float:
         """Epsilon that any one person has spent."""
-        if self.rehearsal:
-            return float("inf")
+        return float("inf") if self.rehearsal else self.spent(delta)
+
+    def spent(self, delta: float | None = None) -> float:
+        """Like `total`, but what the same answers cost with unseeded noise."""
         chosen = self.delta if delta is None else delta
-        return max(total_epsilon((entry.event,), chosen) for entry in self.entries)
+        return max(total_epsilon((entry.event,) * self.unit.factor, chosen) for entry in self.entries)
+
+    @property
+    def answers(self) -> str:
+        """How many answers of a person the guarantee is for, in words."""
+        rows = self.unit.rows
+        if rows is None:
+            return ""
+        whole = "one answer" if rows == 1 else f"up to {rows} answers together"
+        return f", for {whole} of each person{' (declared, not checked)' if self.unit.declared else ''}"
 
     @property
     def guarantee(self) -> str:
@@ -112,7 +133,8 @@ class LocalLedger:
         if self.rehearsal:
             return "No privacy guarantee: the noise was seeded for rehearsal; fit again with random_state=None."
         cost = f"epsilon = {self.total():.10g}" + (f", delta = {self.delta:.3g}" if self.delta else " (pure)")
-        return f"Every answer was randomised on its owner's device before it left: {cost}, for {self.protects}."
+        before = "Every answer was randomised on its owner's device before it left"
+        return f"{before}: {cost}{self.answers}, for {self.protects}."
 
 
 def entry_of(form: Randomiser, purpose: str) -> Entry:

@@ -10,6 +10,7 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.local.answers import Answers, Randomiser, one_value_each, source_of
 from sfumato.local.slices import epsilon_of
 from sfumato.privacy.accounting import gdp_mu
+from sfumato.privacy.budget import Budget
 from sfumato.privacy.door import Asked, sent
 from sfumato.privacy.events import Event, Gaussian, Laplace, RandomisedResponse
 from sfumato.privacy.noise import Noise, randomised_response, rounded_gaussian, rounded_laplace
@@ -74,6 +75,22 @@ class NumberRandomiser(Randomiser):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "epsilon", epsilon_of(epsilon))
         object.__setattr__(self, "mechanism", self._choose(mechanism))
+
+    def one_of(self, answers: int) -> "NumberRandomiser":
+        """The form for each of several answers of a person that together cost what one answer to this form does.
+
+        Epsilons of pure answers add up, so each gets its part of epsilon; of Gaussian ones the squared mus do
+        (`Budget.per_answer`). The mechanism stays.
+
+        >>> NumberRandomiser(-2.0, 2.0, epsilon=1.0).one_of(4).epsilon
+        0.25
+        """
+        if answers == 1:
+            return self
+        if self.mechanism == "gaussian":
+            each = Budget.approximate(self.epsilon, self.delta).per_answer(answers)
+            return NumberRandomiser(self.lower, self.upper, each.epsilon or 0.0, self.delta, self.mechanism)
+        return NumberRandomiser(self.lower, self.upper, self.epsilon / answers, self.delta, self.mechanism)
 
     def _choose(self, mechanism: str) -> Mechanism:
         options: tuple[Mechanism, ...] = ("two-point", "laplace", "gaussian")

@@ -10,9 +10,11 @@ from sfumato.model.strict import Node
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event
 from sfumato.privacy.ledger import Entry, Ledger, Mark
+from sfumato.privacy.unit import RECORD, Unit, unit_from
 from sfumato.report.account import restored
 
 EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+MEMBERS = tuple(field.name for field in dataclasses.fields(Entry) if field.name != "unit")
 READERS: dict[Any, Callable[[Node], Any]] = {float: Node.number, int: Node.whole, bool: Node.truth, str: Node.text}
 
 
@@ -23,7 +25,7 @@ def written(ledger: Ledger) -> dict[str, Any]:
         "relation": ledger.relation,
         "rehearsal": ledger.rehearsal,
         "guarantee": ledger.guarantee,
-        "entries": [_members(entry) | {"event": _event_members(entry.event)} for entry in ledger.entries],
+        "entries": [_members(entry) for entry in ledger.entries],
         "mark": ledger.mark,
     }
 
@@ -52,7 +54,9 @@ def _mark(node: Node) -> Mark | None:
 
 
 def _members(entry: Entry) -> dict[str, Any]:
-    return {field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)}
+    """All members; whom the entry protects only if it is not a record, as in files of before."""
+    members = {name: getattr(entry, name) for name in MEMBERS} | {"event": _event_members(entry.event)}
+    return members if entry.unit == RECORD else members | {"unit": str(entry.unit)}
 
 
 def _event_members(event: Event) -> dict[str, Any]:
@@ -61,11 +65,20 @@ def _event_members(event: Event) -> dict[str, Any]:
 
 
 def _entry(node: Node) -> Entry:
-    fields = node.fields(*(field.name for field in dataclasses.fields(Entry)))
+    told = "unit" in dict(node.items())
+    fields = node.fields(*MEMBERS, *(("unit",) if told else ()))
     values: dict[str, Any] = {name: fields[name].text() for name in ("purpose", "query", "at")}
     values |= {name: known_number(fields[name], {}) for name in ("sensitivity", "noise_std")}
     share, neighbours = fields["share"].number(), relation(fields["relation"], {})
-    return Entry(**values, share=share, event=_event(fields["event"]), relation=neighbours)
+    unit = _read_unit(fields["unit"]) if told else RECORD
+    return Entry(**values, share=share, event=_event(fields["event"]), relation=neighbours, unit=unit)
+
+
+def _read_unit(node: Node) -> Unit:
+    try:
+        return unit_from(node.text())
+    except ValueError:
+        node.refuse("a record or a person with so many rows")
 
 
 def _event(node: Node) -> Event:

@@ -35,6 +35,7 @@ from sfumato.model.fields import (
     word,
 )
 from sfumato.model.strict import Node
+from sfumato.privacy.unit import MOST_ROWS
 from sfumato.records import HASH_BUCKETS
 from sfumato.solve.canonical import orthonormal_rows
 from sfumato.solve.dimension import Choice
@@ -96,11 +97,14 @@ def pair(estimator: Any, node: Node) -> None:
     estimator.eigenvalues_ = estimator.correlations_
 
 
+OPTIONAL = "rows_per_person"
+"""A parameter that a file leaves out where it is None."""
 PARAMETERS: dict[str, Reader] = {
     "epsilon": number,
     "delta": number,
     "rho": optional(number),
     "relation": relation,
+    "rows_per_person": optional(whole(1, MOST_ROWS)),
     "n_directions": given(lambda value, sizes: directions_of(value, sizes["most"])),
     "bounds": optional(bounds("p")),
     "random_state": optional(whole()),

@@ -9,7 +9,7 @@ from sfumato.estimators.base import PrivateReducer
 from sfumato.model import account, inputs
 from sfumato.model.fields import Sizes, checked
 from sfumato.model.inputs import Inputs
-from sfumato.model.kinds import Kind, kinds_for
+from sfumato.model.kinds import OPTIONAL, Kind, kinds_for
 from sfumato.model.renew import MEMBERS, VERSIONS, renewed
 from sfumato.model.strict import Node, read_json
 from sfumato.model.write import content
@@ -75,7 +75,8 @@ def _sizes(kind: Kind, known: Inputs, node: Node) -> Sizes:
 
 def _unfitted(kind: Kind, node: Node, sizes: Sizes) -> Any:
     """The estimator before its fit."""
-    fields = node.fields(*kind.parameters)
-    values = {name: read(fields[name], sizes) for name, read in kind.parameters.items()}
+    told = [name for name in kind.parameters if name != OPTIONAL or OPTIONAL in dict(node.items())]
+    fields = node.fields(*told)
+    values = {name: kind.parameters[name](fields[name], sizes) for name in told}
     checked(node, lambda: budget_of(values["epsilon"], values["delta"], values["rho"]))
     return kind.make(**values)

@@ -11,6 +11,11 @@ FIRST, SECOND = "sfumato-model/1", "sfumato-model/2"
 VERSIONS = (FIRST, SECOND, FORMAT)
 CALIBRATED = ("PrivateSIR", "PrivateSparseSIR", "PrivatePCA", "PrivateLDA", "PrivateCCA")
 """Estimators that once had the papers' methods among their own, with a calibration each."""
+LOW, HIGH = (20, 100), (10, 50)
+SLICING = {"DPIni": LOW, "DPSIR": LOW, "RayleighFlowSIR": LOW} | dict.fromkeys(
+    ("DPSIni", "DPSSIR", "TruncatedRayleighFlowSIR"), HIGH
+)
+"""Slices and bins of the papers' methods, which could not be chosen."""
 
 
 def renewed(node: Node) -> Node:
@@ -48,6 +53,8 @@ def _from_second(node: Node) -> Node:
         parameters.pop(gone, None)
     for gone in ("picture", "screen"):
         released.pop(gone, None)
+    if moved in SLICING:
+        parameters["n_slices"], parameters["n_bins"] = SLICING[moved]
     if moved == "DPSIR":
         parameters["batches"] = "full" if method == "dp-sir-full" else "parts"
     return Node(node.value | changed | {"estimator": moved, "parameters": parameters, "released": released})

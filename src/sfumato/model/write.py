@@ -16,7 +16,7 @@ from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer
 from sfumato.files import Columns
 from sfumato.model import account, inputs
-from sfumato.model.kinds import Kind, kinds_for
+from sfumato.model.kinds import OPTIONAL, Kind, kinds_for
 from sfumato.report.account import own_ledger
 
 FORMAT = "sfumato-model/3"
@@ -89,6 +89,8 @@ def content(
 def _parameters(estimator: Any, kind: Kind) -> dict[str, Any]:
     """The parameters; a seed that is no number was used up by the fit."""
     values = {name: getattr(estimator, name) for name in kind.parameters}
+    if values[OPTIONAL] is None:
+        del values[OPTIONAL]
     seeded = isinstance(values["random_state"], (int, np.integer))
     return values if seeded else values | {"random_state": None}
 

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 
 from sfumato.errors import BudgetError
-from sfumato.privacy.accounting import gdp_mu, total_epsilon, total_rho
+from sfumato.privacy.accounting import gdp_epsilon, gdp_mu, total_epsilon, total_rho
 from sfumato.privacy.events import Event
 
 # A plan is scaled until it costs exactly the budget; the sum of its squared shares then rounds to 1 + 2e-16
@@ -79,6 +79,49 @@ class Budget:
                 return gdp_mu(epsilon, delta)
             case Budget(rho=float(rho)):
                 return math.sqrt(2 * rho)
+        raise AssertionError("a Budget has epsilon and delta, or rho")
+
+    def per_row(self, rows: int) -> "Budget":
+        """The budget of a Gaussian plan for one row, if `rows` rows of a person together must not cost more than this.
+
+        A sum that one row moves by at most s is moved by ``rows s`` at most when all of them change, so what is mu-GDP
+        for a row is (rows mu)-GDP for the person (Dong, Roth and Su 2022, theorem 2.14): divide mu, delta stays.
+        Dividing epsilon instead is not the same: at the same delta it leaves the person with more than this budget.
+        A plan that also selects is no Gaussian one; fit with ``rows_per_person``, which holds for every plan.
+
+        >>> row = Budget.approximate(1.0, 1e-6).per_row(5)
+        >>> round(row.epsilon, 4), row.delta, round(5 * row.mu() / Budget.approximate(1.0, 1e-6).mu(), 6)
+        (0.1785, 1e-06, 1.0)
+        >>> round(Budget.zcdp(0.5).per_row(5).rho, 12)
+        0.02
+        """
+        return self._divided("rows", rows, 1.0)
+
+    def per_answer(self, answers: int) -> "Budget":
+        """The budget of one Gaussian answer, if `answers`, each with noise of its own, must not cost more together.
+
+        Their squared mus add up (Dong, Roth and Su 2022, corollary 3.3): divide mu by the root. That is less than
+        `per_row` takes, because each answer has noise of its own, of which the others know nothing.
+
+        >>> Budget.zcdp(0.5).per_answer(5)
+        Budget(epsilon=None, delta=None, rho=0.1)
+        """
+        return self._divided("answers", answers, 0.5)
+
+    def _divided(self, name: str, count: int, power: float) -> "Budget":
+        """The budget with ``mu / count**power``, delta as it is."""
+        if not isinstance(count, Integral) or isinstance(count, bool) or int(count) < 1:
+            raise BudgetError(f"{name} must be a whole number from 1 on, got {count!r}; give the most of any person.")
+        if count == 1:
+            return self
+        match self:
+            case Budget(epsilon=float(), delta=float(delta)):
+                epsilon = gdp_epsilon(self.mu() / int(count) ** power, delta)
+                if epsilon == 0.0:
+                    raise BudgetError(f"the budget {self.describe()} is too small for {count} {name}; raise it.")
+                return Budget.approximate(epsilon, delta)
+            case Budget(rho=float(rho)):
+                return Budget.zcdp(rho / int(count) ** (2.0 * power))
         raise AssertionError("a Budget has epsilon and delta, or rho")
 
     def allows(self, events: Sequence[Event]) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 import weakref
+from dataclasses import replace
 
 from sfumato import progress
 from sfumato.privacy import mechanisms
@@ -61,7 +62,7 @@ class Curator:
         A line of disjoint parts is asked a `Part` at a time, each once; the first one asked pays for all.
         """
         self._noise.begin(name)
-        line = self._take(query, name)
+        line, query = self._take(query, name), self._ledger.unit.of(query)
         match line.event:
             case Gaussian() as event:
                 std = mechanisms.gaussian_std(query, self.relation, event) * query.grid
@@ -82,7 +83,7 @@ class Curator:
         if self._share != 1:  # a pick cannot be a share of a sum
             raise RuntimeError(f"the plan's line {name!r} is a selection, so its noise cannot be shared.")
         self._noise.begin(name)
-        line = self._take(query, name)
+        line, query = self._take(query, name), self._ledger.unit.of(query)
         event = line.event
         if not isinstance(event, Selection) or line.parts > 1:
             raise RuntimeError(f"the plan's line {name!r} is not a selection; ask for it with answer.")
@@ -94,7 +95,7 @@ class Curator:
         if line.name in self._paid:  # another part of it
             return
         entry = Entry(line.purpose, query.describe, line.event, sensitivity, noise_std, line.share, self.relation)
-        self._ledger.record(entry)
+        self._ledger.record(replace(entry, unit=self._ledger.unit))
         self._paid.add(line.name)
 
     def _take(self, query: BoundedSum, name: str) -> Line:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.release import Release
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, Relation
@@ -42,13 +43,19 @@ class Setting(Protocol):
 class Behind:
     """What is behind a door: exact sums, and the plan and relation by which they are released.
 
-    `site` is the name of the site whose door it is, empty where one curator holds all records.
+    `site` is the name of the site whose door it is, empty where one curator holds all records. `unit` is whom the door
+    protects.
     """
 
     setting: Setting
     plan: Plan
     relation: Relation
     site: str = ""
+    unit: Unit = RECORD
+
+    def bounded(self, query: BoundedSum) -> BoundedSum:
+        """A question as it reaches the records: with the bounds of a person's rows, where persons are protected."""
+        return self.unit.of(query)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

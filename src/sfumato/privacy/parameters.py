@@ -11,6 +11,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
 from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.typing import Relation
 
 
@@ -42,14 +43,14 @@ def noise_of(random_state: Any) -> Noise:
     raise InputError(f"random_state must be None or a non-negative integer, got {random_state!r}.")
 
 
-def open_ledger(ledger: Any, budget: Budget, relation: Relation, noise: Noise) -> Ledger:
+def open_ledger(ledger: Any, budget: Budget, relation: Relation, noise: Noise, unit: Unit = RECORD) -> Ledger:
     """The ledger a run writes to: its own, or a shared one (a path names its file) with room for the whole run.
 
     Checked before a record is read: a run spends exactly its budget, so one line of that cost stands for it. The
     curator then reserves the plan itself, after the records were found to be usable.
     """
     if ledger is None:
-        return Ledger(budget, relation, rehearsal=noise.rehearsal)
+        return Ledger(budget, relation, rehearsal=noise.rehearsal, unit=unit)
     if isinstance(ledger, (str, PathLike)):
         ledger = FileLedger(ledger)
     elif isinstance(ledger, FileLedger):
@@ -60,5 +61,14 @@ def open_ledger(ledger: Any, budget: Budget, relation: Relation, noise: Noise) -
         raise InputError(f"relation is {relation!r} but the ledger was opened for {ledger.relation!r}; use one.")
     if ledger.rehearsal != noise.rehearsal:
         raise BudgetError("random_state must not be set on a run that writes to a real ledger; leave it None.")
+    if ledger.protects != unit.kind:
+        raise InputError(
+            f"ledger: it protects any one {ledger.protects}, this fit any one {unit.kind}, and the two do not add up; "
+            f"use a ledger that protects a {unit.kind}."
+        )
+    if isinstance(ledger, FileLedger):
+        ledger.unit = unit  # of this run; others on the same file may let more rows count, or fewer
+    elif ledger.unit != unit:
+        raise InputError(f"rows_per_person: the ledger was opened for '{ledger.unit}', this fit is '{unit}'; use one.")
     ledger.admit(Plan((Line("whole", "whole run", 1.0, ""),)).calibrate(budget))
     return ledger

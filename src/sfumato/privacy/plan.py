@@ -80,8 +80,11 @@ class Plan:
 
     lines: tuple[Line, ...]
 
-    def calibrate(self, budget: Budget) -> Self:
+    def calibrate(self, budget: Budget, rows: int = 1) -> Self:
         """The same plan, scaled so that the whole costs exactly the budget.
+
+        `rows` of a person make the noise so many times larger (`sfumato.privacy.unit`): a budget that is too small
+        for it is refused here.
 
         A plan of Gaussian releases alone is solved in closed form: its lines are mu_i-GDP with constants mu_i,
         so they compose adaptively to mu-GDP, mu^2 the sum of the mu_i^2, even though queries and clip radii
@@ -92,8 +95,9 @@ class Plan:
         if not shares or not all(share > 0 for share in shares) or not sum(shares) < math.inf:
             raise InputError("plan: it needs at least one line, and every line a share that is positive and finite.")
         calibrated = self.scaled(_largest_rho(self, budget))
-        if max(line.rho for line in calibrated.lines) < _LEAST_RHO:
-            raise BudgetError(f"the budget {budget.describe()} is too small for any release to be of use; raise it.")
+        if max(line.rho for line in calibrated.lines) < _LEAST_RHO * rows**2:
+            fewer = "raise it." if rows == 1 else f"raise it, or let fewer than {rows} rows of a person count."
+            raise BudgetError(f"the budget {budget.describe()} is too small for any release to be of use; {fewer}")
         return calibrated
 
     def line(self, name: str) -> Line:

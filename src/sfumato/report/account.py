@@ -12,11 +12,12 @@ from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
 from sfumato.privacy.parameters import budget_of
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.report.document import LedgerRow
 from sfumato.typing import Relation
 
 _MARK = "ledger {}; head after this fit {}"
-RELATIONS = {"replace": "replace one record", "add-remove": "add or remove one record"}
+RELATIONS = {"replace": "replace one", "add-remove": "add or remove one"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def account_of(estimator: Any) -> Account:
     own = own_ledger(estimator)
     return Account(
         budget=own.budget.describe(),
-        neighbours=RELATIONS[own.relation],
+        neighbours=f"{RELATIONS[own.relation]} {own.protects}{_rows_of(own.unit)}",
         guarantee=own.guarantee,
         total=f"All releases together: {own.budget.describe()}",
         rows=_rows(own.entries, own.budget.delta or 1e-6),
@@ -62,8 +63,10 @@ def restored(
     budget: Budget, relation: Relation, rehearsal: bool, entries: Iterable[Entry], mark: Mark | None = None
 ) -> Ledger:
     """A ledger that holds these entries, with the times at which they were made, and where they stand in a file."""
-    ledger = Ledger(budget, relation, rehearsal=rehearsal)
-    ledger._entries, ledger._mark = tuple(entries), mark
+    listed = tuple(entries)
+    unit = listed[0].unit if listed else RECORD
+    ledger = Ledger(budget, relation, rehearsal=rehearsal, unit=unit)
+    ledger._entries, ledger._mark = listed, mark
     return ledger
 
 
@@ -80,14 +83,23 @@ def _mark(mark: Mark | None) -> str:
     return "" if mark is None else _MARK.format(mark.ledger, mark.head)
 
 
+def _answers(unit: Unit) -> str:
+    return "one answer and pays once" if unit.factor == 1 else f"up to {unit.factor} answers and pays for all of them"
+
+
+def _rows_of(unit: Unit) -> str:
+    if unit.rows is None:
+        return ""
+    return f" with up to {unit.rows} row{'s' if unit.rows > 1 else ''}{' (declared)' if unit.declared else ''}"
+
+
 def _on_devices(ledger: LocalLedger) -> Account:
-    largest = max(total_epsilon((entry.event,), ledger.delta) for entry in ledger.entries)
-    spent = f"epsilon = {largest:.10g}" + (f", delta = {ledger.delta:.3g}" if ledger.delta else " (pure)")
+    spent = f"epsilon = {ledger.spent():.10g}" + (f", delta = {ledger.delta:.3g}" if ledger.delta else " (pure)")
     return Account(
         budget=f"{spent}, each person",
         neighbours=f"any other value of {re.split('[;(]', ledger.protects)[0].strip()}",
         guarantee=ledger.guarantee,
-        total=f"Every person gives one answer and pays once: {spent}",
+        total=f"Every person gives {_answers(ledger.unit)}: {spent}",
         rows=_rows(ledger.entries, ledger.delta),
         rehearsal=ledger.rehearsal,
     )

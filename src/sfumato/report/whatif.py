@@ -70,4 +70,4 @@ def _loss(plan: Explanation, factor: float, n: float, population: Population) ->
         other = replace(budget, rho=budget.rho * factor)
     else:
         other = replace(budget, epsilon=(budget.epsilon or 1.0) * factor)
-    return forecast(plan.fit, other, n, population, relation=plan.relation, draws=8)
+    return forecast(plan.fit, other, n, population, relation=plan.relation, rows=plan.rows_per_person, draws=8)

@@ -7,16 +7,15 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import checked_bounds, common_scale
+from sfumato.estimators.base import bounds_only, common_scale
 from sfumato.estimators.parameters import one_of
-from sfumato.estimators.pca import LOCATION_SHARE, PrivatePCA, components_of
+from sfumato.estimators.pca import PrivatePCA, components_of
 from sfumato.estimators.session import Session, open_session
 from sfumato.estimators.sparse_pca import SHARES, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
-from sfumato.iterate.columns import ColumnView
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location, settled
 from sfumato.iterate.principal import CENTRE_WEIGHT, Principal, measure_lengths, plan_principal, principal
 from sfumato.iterate.variances import Loadings, most_variable, plan_variances, some, typical_clip
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask, drive, on_columns, pick
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
@@ -48,11 +47,11 @@ def plan_principal_flow(share: float) -> tuple[Line, ...]:
     return (radius, *plan_flow(sum(line.share for line in others), "1.48 r^2 / 1.04 r^2"))
 
 
-def principal_flow(curator: Door, grid: Grid, n_records: int | None, sparsity: int | None = None) -> Principal:
+def principal_flow(grid: Grid, n_records: int | None, sparsity: int | None = None) -> Asking[Principal]:
     """The leading eigenvector of the covariance by Rayleigh flow, completed to a basis."""
-    p, lengths = grid.n_features, measure_lengths(curator, grid, n_records)
+    p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
     n, query = lengths.total, Moments(grid, lengths.radius, CENTRE_WEIGHT)
-    flow = rayleigh_flow(curator, query, lambda released: principal_pair(released.value, p, n), n, sparsity=sparsity)
+    flow = yield from rayleigh_flow(query, lambda released: principal_pair(released.value, p, n), n, sparsity=sparsity)
     mean, covariance = mean_and_covariance(flow.last.value, p, n)
     noise_std = float(flow.last.noise_std[-1]) / n
     return along(flow.vector, np.clip(mean, -1.0, 1.0), covariance, noise_std, lengths.kept, n)
@@ -76,20 +75,19 @@ class PrincipalFlowTask:
 
     n_features: int
     n_records: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        location = plan_location(LOCATION_SHARE) if self.bounds is None else ()
-        return Plan(location + plan_principal_flow(1.0 - LOCATION_SHARE))
+        return Plan(plan_location(self.bounds) + plan_principal_flow(1.0))
 
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self, curator: Door) -> tuple[Bounds, Principal]:
+    def run(self) -> Asking[tuple[Located, Principal]]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        return bounds, principal_flow(curator, common_scale(bounds.grid(self.n_features)), self.n_records)
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        return located, (yield from principal_flow(common_scale(located), self.n_records))
 
 
 class RayleighFlowPCA(PrivatePCA):
@@ -148,12 +146,12 @@ class RayleighFlowPCA(PrivatePCA):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the component of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None)
+        session = open_session(self, X, None, groups)
         task = self._flow_task(session.source.n_features, session.n_records)
         found = self._printed(task, session) if self.calibration == "paper" else None
-        self._keep(*(found or task.run(session.open(task.plan()))), session.ledger)
+        self._keep(*(found or drive(task.run(), session.open(task))), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
@@ -163,14 +161,15 @@ class RayleighFlowPCA(PrivatePCA):
         one_of("calibration", self.calibration, CALIBRATIONS)
         if components_of(self.n_directions, n_features) > 1:
             raise InputError(f"n_directions must be 1 with RayleighFlowPCA, got {self.n_directions}; see PrivatePCA.")
-        return PrincipalFlowTask(n_features, n_records, checked_bounds(self.bounds, n_features))
+        return PrincipalFlowTask(n_features, n_records, bounds_only(self, n_features, n_records))
 
-    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Bounds, Principal]:
+    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Located, Principal]:
         """The flow with the paper's noise, records as they are."""
-        if task.bounds is None:
+        if not isinstance(task.bounds, Bounds):
             raise InputError("bounds must be given with calibration='paper'; or use calibration='tight'.")
         door, p = open_printed(session, self, FLOW_REASON, takes_rho=True), task.n_features
-        n, grid = task.n_records or 0, common_scale(task.bounds.grid(p))
+        n, located = task.n_records or 0, settled(task.bounds, p)
+        grid = common_scale(located)
         vector = printed_flow(
             door,
             [Moments(grid, float(np.sqrt(p)))],
@@ -179,7 +178,7 @@ class RayleighFlowPCA(PrivatePCA):
             n,
             rho=zcdp_of(self.epsilon, self.delta, self.rho),
         )
-        return task.bounds, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
+        return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +194,12 @@ class SparseFlowTask(SparsePrincipalTask):
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self, curator: Door) -> tuple[Bounds, Loadings]:
+    def run(self) -> Asking[tuple[Located, Loadings]]:
         """Walk the plan."""
-        bounds, grid = _grid(self, curator)
-        picked, length = most_variable(curator, grid)
-        found = principal_flow(ColumnView(curator, picked), some(grid, picked), self.n_records, self.kept)
-        return bounds, Loadings(picked, found.vectors[:, :1], picked, found, length**2)
+        located, grid = yield from _grid(self)
+        picked, length = yield from most_variable(grid)
+        found = yield from on_columns(principal_flow(some(grid, picked), self.n_records, self.kept), picked)
+        return located, Loadings(picked, found.vectors[:, :1], picked, found, length**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,28 +214,27 @@ class SparseDescentTask(SparsePrincipalTask):
     def prospect(self) -> None:
         """There is no theory for it; it is here to be compared."""
 
-    def run(self, curator: Door) -> tuple[Bounds, Loadings]:
+    def run(self) -> Asking[tuple[Located, Loadings]]:
         """Directions on the picked features, then the descent that may exchange them."""
-        bounds, grid = _grid(self, curator)
-        k, (picked, length) = self.n_directions, most_variable(curator, grid)
-        found = principal(ColumnView(curator, picked), some(grid, picked), self.n_records, k, "one-shot")
+        located, grid = yield from _grid(self)
+        k, (picked, length) = self.n_directions, (yield from most_variable(grid))
+        found = yield from on_columns(principal(some(grid, picked), self.n_records, k, "one-shot"), picked)
         state = Loadings(picked, found.vectors[:, :k], picked, found, length**2)
         total = float(self.n_records) if self.n_records is not None else max(found.total, 10.0 * len(picked))
         clip = typical_clip(grid, length)
-        return bounds, _descend(curator, Grid(grid.centre, grid.half_width * clip), clip, state, total)
+        return located, (yield from _descend(Grid(grid.centre, grid.half_width * clip), clip, state, total))
 
 
 def _plan_picks(task: SparsePrincipalTask) -> tuple[Line, ...]:
-    location = plan_location(SHARES["location"]) if task.bounds is None else ()
-    return location + plan_variances(task.picks, SHARES["scale"], SHARES["picks"])
+    return plan_location(task.bounds) + plan_variances(task.picks, SHARES["scale"], SHARES["picks"])
 
 
-def _grid(task: SparsePrincipalTask, curator: Door) -> tuple[Bounds, Grid]:
-    bounds = task.bounds if task.bounds is not None else find_bounds(curator, task.n_features)
-    return bounds, common_scale(bounds.grid(task.n_features))
+def _grid(task: SparsePrincipalTask) -> Asking[tuple[Located, Grid]]:
+    located = yield from find_bounds(task.bounds, task.n_features, task.n_records)
+    return located, common_scale(located)
 
 
-def _descend(curator: Door, grid: Grid, clip: float, state: Loadings, n: float) -> Loadings:
+def _descend(grid: Grid, clip: float, state: Loadings, n: float) -> Asking[Loadings]:
     """Algorithm 3 of Xia, Zhang and Cai for ``-tr(B^T S B) + penalty |B^T B - I|^2`` (their appendix A).
 
     Half the gradient is ``-S B + penalty B (B^T B - I)``; only ``S B``, the mean of ``x e^T`` with ``e = B^T (x - m)``
@@ -254,8 +252,8 @@ def _descend(curator: Door, grid: Grid, clip: float, state: Loadings, n: float) 
         whole = np.zeros((grid.n_features, k))
         whole[support] = B - 2.0 * pace * penalty * B @ (B.T @ B - np.eye(k))
         query = ProductRows(grid, Bins(np.empty(0)), (mean @ B)[None, :], support, -B, radius, whole * n / (2.0 * pace))
-        new = np.sort(curator.select(query, f"peel {t}"))
-        step = curator.answer(query.on(new), f"step {t}").value
+        new = np.sort((yield from pick(query, f"peel {t}")))
+        step = (yield from ask(query.on(new), f"step {t}")).value
         mean = np.array([mean[np.flatnonzero(support == j)[0]] if j in support else 0.0 for j in new])
         support, B = new, whole[new] - 2.0 * pace / n * step
         B *= np.minimum(1.0, LONGEST / np.maximum(np.linalg.norm(B, axis=0), 1e-300))  # the projection onto the ball C
@@ -324,7 +322,7 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
         k = components_of(self.n_directions, n_features)
         if k > 1:
             raise InputError(f"n_directions must be 1 with TruncatedRayleighFlowPCA, got {k}; see PrivateSparsePCA.")
-        size, bounds = size_of(self.max_features, k, n_features), checked_bounds(self.bounds, n_features)
+        size, bounds = size_of(self.max_features, k, n_features), bounds_only(self, n_features, n_records)
         return SparseFlowTask(n_features, n_records, k, bounds, min(2 * size, n_features), size)
 
 
@@ -358,9 +356,9 @@ class DPSPCA(PaperSparsePCA):
     }
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
-        k, bounds = components_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        k, bounds = components_of(self.n_directions, n_features), bounds_only(self, n_features, n_records)
         return SparseDescentTask(n_features, n_records, k, bounds, size_of(self.max_features, k, n_features))
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings) -> None:
-        super()._keep(task, state)
+    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
+        super()._keep(task, state, grid)
         self.standard_errors_[:, state.support] = np.nan

@@ -29,8 +29,8 @@ from sfumato.bounds import Grid
 from sfumato.errors import PrivacyWarning
 from sfumato.iterate.picture import groups
 from sfumato.iterate.ranks import Ranks
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.door import Door
 from sfumato.privacy.events import NoGuarantee
 from sfumato.privacy.ledger import Entry, Ledger
 from sfumato.privacy.plan import Line
@@ -148,7 +148,7 @@ def ccmd(sites: Sequence[tuple[FloatArray, IntArray]], slices: int, threshold: f
     return np.flatnonzero(named > len(sites) / 2)
 
 
-def fsir_iid(curator: Door, grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: int) -> FloatArray:
+def fsir_iid(grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: int) -> Asking[FloatArray]:
     """Directions (k, p), orthonormal, in the units of x; uses the plan's line "slices".
 
     Parameters
@@ -165,7 +165,7 @@ def fsir_iid(curator: Door, grid: Grid, ranks: Ranks, n: float, radius: float, s
     scale = width * float(np.sqrt(p)) / radius
     whitening = Whitening(grid, np.eye(p) * scale, np.zeros(p), float(np.sqrt(p)))
     query = SlicedMoments(whitening, ranks.bins, slice_of, len(edges) - 1)
-    released = curator.answer(query, "slices")
+    released = yield from ask(query, "slices")
     h = query.n_slices
     sums = released.value[: h * p].reshape(h, p).T / n
     second = upper_to_full(released.value[h * p :] / n, p)
@@ -196,15 +196,15 @@ def plan_shaped(share: float) -> tuple[Line, ...]:
     )
 
 
-def fsir_shaped(curator: Door, grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: int) -> FloatArray:
+def fsir_shaped(grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: int) -> Asking[FloatArray]:
     """Directions (k, p), orthonormal, in the units of x; parameters as in `fsir_iid`."""
     p = grid.n_features
     scale = float(grid.half_width.max()) * float(np.sqrt(p)) / radius  # a record of length `radius` becomes sqrt(p)
-    first = _ask(curator, grid, ranks, np.eye(p) * scale, n, slices, "slices")
+    first = yield from _ask(grid, ranks, np.eye(p) * scale, n, slices, "slices")
     vectors, shape = _shape(first)
     # clipped to the same length, so the second release has the same sensitivity; mean squared length p stays p
     matrix = (vectors / shape).T * np.sqrt(p / np.sum(shape**-2.0))
-    second = _ask(curator, grid, ranks, matrix * scale, n, slices, "shaped slices")
+    second = yield from _ask(grid, ranks, matrix * scale, n, slices, "shaped slices")
     back = np.linalg.inv(matrix)
     means = _averaged(vectors, first.means, first.mean_std, back @ second.means, second.mean_std, matrix)
     covariance = (first.second / first.second_std**2 + back @ second.second @ back.T / second.second_std**2) / (
@@ -217,11 +217,11 @@ def fsir_shaped(curator: Door, grid: Grid, ranks: Ranks, n: float, radius: float
     return np.asarray(np.linalg.qr(root @ root @ u)[0].T)
 
 
-def _ask(curator: Door, grid: Grid, ranks: Ranks, matrix: FloatArray, n: float, slices: int, name: str) -> Sums:
+def _ask(grid: Grid, ranks: Ranks, matrix: FloatArray, n: float, slices: int, name: str) -> Asking[Sums]:
     p = grid.n_features
     slice_of, edges = groups(ranks, slices)
     query = SlicedMoments(Whitening(grid, matrix, np.zeros(p), float(np.sqrt(p))), ranks.bins, slice_of, len(edges) - 1)
-    released, h = curator.answer(query, name), query.n_slices
+    released, h = (yield from ask(query, name)), query.n_slices
     means, second = released.value[: h * p].reshape(h, p).T / n, upper_to_full(released.value[h * p :] / n, p)
     return Sums(means, second, float(released.noise_std[0]) / n, float(released.noise_std[h * p]) / n)
 

@@ -17,6 +17,7 @@ from sfumato.estimators.pipeline import Task
 from sfumato.federated.sparse import SparseSites, run_sparse_sites
 from sfumato.federated.task import schedule_of
 from sfumato.federated.voting import PICKS
+from sfumato.privacy.asking import drive
 from sfumato.records import Response
 from sfumato.research.fsir import ccmd, fsir_paper
 from sfumato.research.many_sites import MergedSites, WideSites, far_signs
@@ -71,7 +72,7 @@ def low_dimension(model: str, n: int, clients: int, epsilon: float, seed: int) -
     task = Task(P, n * clients, response, k, BOUNDS, schedule=schedule_of(clients, n * clients, budget))
     sites = MergedSites(ArraySource(x, codes, response), clients, budget)
     slices = 2 if model == "I" else SLICES
-    found = {"sfumato": task.run(sites.open(task.plan())).directions}
+    found = {"sfumato": drive(task.run(), sites.open(task.plan())).directions}
     if n * clients <= LARGE or seed < COMPARED:
         found |= printed_methods(x, slices_of(y, slices), clients, k, slices, epsilon, delta, TRUNCATION[n], seed)
         found["SIR, no privacy"] = SIR(n_directions=k, n_slices=slices).fit(x, y).directions_
@@ -165,7 +166,8 @@ def high_dimension(model: str, p: int, clients: int, epsilon: float, seed: int) 
     schedule = schedule_of(clients, N * clients, budget)
     task = SparseSites(p, N * clients, response, k, BOUNDS, PICKS, clients, schedule)
     sites = WideSites(x, codes, response, far, clients, budget, seed)
-    outcome, _ = run_sparse_sites(task, sites.open(task.plan()))
+    door = sites.open(task.plan())
+    outcome, _ = drive(run_sparse_sites(task, door), door)
     measured = {"sfumato": subspace_distance(outcome.directions, np.pad(truth, ((0, 0), (0, p - near))))}
     slices = 2 if model == "I" else WIDE_SLICES
     if clients <= MOST_SITES and seed < WIDE_COMPARED:

@@ -7,7 +7,7 @@ import numpy as np
 from sfumato.audit.cases import FEATURES
 from sfumato.audit.fits import Case
 from sfumato.bounds import Bounds
-from sfumato.model.fields import Reader, bounds, optional, places, word
+from sfumato.model.fields import Reader, bounds, optional, places, whole, word
 from sfumato.model.kinds import (
     CLASSES,
     COMPONENTS,
@@ -26,7 +26,7 @@ from sfumato.model.strict import Node
 from sfumato.records import Records
 from sfumato.research.components import DPSPCA, RayleighFlowPCA, TruncatedRayleighFlowPCA
 from sfumato.research.pairs import RayleighFlowCCA, RayleighFlowLDA
-from sfumato.research.printed_noise import CALIBRATIONS
+from sfumato.research.printed_noise import CALIBRATIONS, FIRST
 from sfumato.research.sir import (
     BATCHES,
     DPSIR,
@@ -36,14 +36,16 @@ from sfumato.research.sir import (
     RayleighFlowSIR,
     TruncatedRayleighFlowSIR,
 )
-from sfumato.research.sums import CandidateSums, ProductRows, SliceSums
+from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.parts import Part
 from sfumato.sums import BoundedSum
 from sfumato.typing import Relation
 
 CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
-SIR: dict[str, Reader] = CALIBRATED | CLASSES
+SIR: dict[str, Reader] = (
+    PARAMETERS | {"calibration": word((*CALIBRATIONS, FIRST))} | CLASSES | {"n_slices": whole(2), "n_bins": whole(1)}
+)
 SPARSE_SIR: dict[str, Reader] = SIR | {"max_features": number_or("auto", "validate")}
 SPARSE_PCA: dict[str, Reader] = PARAMETERS | {"max_features": number_or()}
 FOUND: dict[str, Reader] = {name: reader for name, reader in INVERSE.items() if name != "picture"}
@@ -88,6 +90,7 @@ def queries() -> dict[str, BoundedSum]:
         "sums by slice": SliceSums(grid, bins),
         "product rows": products,
         "product rows of a part": Part(products, 0, 2),
+        "products of indices": IndexProducts(grid, mixing, 0.5),
         "projections of candidates": CandidateSums(grid, bins, (np.eye(FEATURES)[:, :1], mixing), 1.0),
     }
 

@@ -10,8 +10,8 @@ from sklearn.utils.metaestimators import available_if
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import checked_bounds
-from sfumato.estimators.cca import CanonicalTask, PrivateCCA, join_bounds
+from sfumato.estimators.base import given_of, known_of, location_of, location_of_pair
+from sfumato.estimators.cca import CanonicalTask, PrivateCCA
 from sfumato.estimators.inputs import paired_source
 from sfumato.estimators.lda import DiscriminantOutcome, DiscriminantTask, PrivateLDA
 from sfumato.estimators.parameters import directions_of, one_of
@@ -19,9 +19,10 @@ from sfumato.estimators.session import Session, open_session
 from sfumato.iterate.canonical import plan_pairs
 from sfumato.iterate.covariance import whole
 from sfumato.iterate.discriminant import Discriminant, class_moments, class_question
+from sfumato.iterate.location import Located, Location, settled
 from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.shape import RADIUS_LEVEL
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -52,10 +53,10 @@ NEEDS_BOUNDS = "bounds must be given with calibration='paper'; or use calibratio
 UNKNOWN = Choice(1, np.full(1, np.nan), np.nan, True)
 
 
-def clipped(curator: Door, grid: Grid) -> Whitening:
+def clipped(grid: Grid) -> Asking[Whitening]:
     """Records as they are, clipped to their median length, which the line "radius" buys."""
     lengths, p = NormHistogram(grid), grid.n_features
-    radius = quantile(curator.answer(lengths, "radius").value, lengths.radii, RADIUS_LEVEL)
+    radius = quantile((yield from ask(lengths, "radius")).value, lengths.radii, RADIUS_LEVEL)
     return Whitening(grid, np.eye(p), np.zeros(p), float(radius))
 
 
@@ -79,20 +80,20 @@ class CanonicalFlowTask(CanonicalTask):
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self, curator: Door) -> tuple[Bounds, FloatArray, Canonical]:
+    def run(self) -> Asking[tuple[Located, FloatArray, Canonical]]:
         """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
-        bounds, n = self.prepare(curator)
+        located, n = yield from self.prepare()
         p, size = self.n_features, self.n_features + self.n_targets
-        grid = bounds.grid(size)
-        query = whole(clipped(curator, grid))
-        flow = rayleigh_flow(curator, query, lambda released: canonical_pair(released.value, size, p, n), n)
+        grid = located.grid
+        query = whole((yield from clipped(grid)))
+        flow = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, size, p, n), n)
         A, B = canonical_pair(flow.last.value, size, p, n)
         quotient = float(flow.vector @ A @ flow.vector) / max(float(flow.vector @ B @ flow.vector), 1e-300)
         weights = flow.vector / grid.half_width
         correlation = np.clip([quotient], 0.0, 1.0)
         choice = Choice(1, correlation, np.nan, True)
         pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
-        return bounds, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
+        return located, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +108,15 @@ class DiscriminantFlowTask(DiscriminantTask):
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self, curator: Door) -> DiscriminantOutcome:
+    def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
-        bounds, ranks, n = self.prepare(curator)
-        whitening = clipped(curator, bounds.grid(self.n_features))
-        return self.outcome(bounds, whitening, discriminate_by_flow(curator, whitening, ranks, self.codes(ranks), n))
+        located, ranks, n = yield from self.prepare()
+        whitening = yield from clipped(located.grid)
+        fit = yield from discriminate_by_flow(whitening, ranks, self.codes(ranks), n)
+        return self.outcome(located, whitening, fit)
 
 
-def discriminate_by_flow(curator: Door, whitening: Whitening, ranks: Ranks, n_codes: int, n: float) -> Discriminant:
+def discriminate_by_flow(whitening: Whitening, ranks: Ranks, n_codes: int, n: float) -> Asking[Discriminant]:
     """The first direction by Rayleigh flow: A between classes, B within (the paper has them the other way round)."""
     used, query = class_question(whitening, ranks, n_codes)
 
@@ -122,7 +124,7 @@ def discriminate_by_flow(curator: Door, whitening: Whitening, ranks: Ranks, n_co
         moments = class_moments(released, ranks, used, n)[0]
         return moments.between, moments.within
 
-    flow = rayleigh_flow(curator, query, pair, n)
+    flow = yield from rayleigh_flow(query, pair, n)
     moments, mean = class_moments(flow.last, ranks, used, n)
     v = flow.vector
     part = float(v @ moments.between @ v) / max(float(v @ moments.covariance @ v), 1e-300)
@@ -231,26 +233,27 @@ class RayleighFlowCCA(PrivateCCA):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the pair of directions of the tables X (n, p) and y (n, q), as `PrivateCCA.fit` does."""
-        session = open_session(self, X, y, paired_source)
+        session = open_session(self, X, y, groups, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
         if self.calibration == "tight":
-            self._keep(*task.run(session.open(task.plan())), session.ledger)
+            self._keep(*drive(task.run(), session.open(task)), session.ledger)
             return self
-        if task.bounds is None:
+        if not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS_BOUNDS)
-        bounds = join_bounds(*task.bounds, p, task.n_targets)
-        found = printed_canonical(bounds, p, session, self)
-        self._keep(bounds, bounds.grid(p + task.n_targets).centre, found, session.ledger)
+        found, located = printed_canonical(task.bounds, p, session, self), settled(task.bounds, p + task.n_targets)
+        self._keep(located, located.grid.centre, found, session.ledger)
         return self
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
         one_of("calibration", self.calibration, CALIBRATIONS)
         k = one_direction(self, min(n_features, n_targets))
-        x, y = checked_bounds(self.bounds, n_features), checked_bounds(self.y_bounds, n_targets, "y_bounds")
-        return CanonicalFlowTask(n_features, n_targets, n_records, k, None if x is None or y is None else (x, y))
+        bounds = location_of_pair(self, (n_features, n_targets), n_records)
+        if isinstance(bounds, Location):  # for comparison alone: bounds as they are, if all are known
+            bounds = given_of(bounds.known) or bounds
+        return CanonicalFlowTask(n_features, n_targets, n_records, k, bounds)
 
 
 def _can_predict(estimator: Any) -> bool:
@@ -315,21 +318,22 @@ class RayleighFlowLDA(PrivateLDA):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the direction of X that tells the classes y apart, as `PrivateLDA.fit` does."""
-        session = self._open(X, y)
+        session = self._open(X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         if self.calibration == "tight":
-            self._keep(task.run(session.open(task.plan())), session.ledger)
+            self._keep(drive(task.run(), session.open(task)), session.ledger)
             return self
-        if task.bounds is None:
+        if not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS_BOUNDS)
         self.directions_ = printed_discriminant(task.bounds, session, self)
         self.standard_errors_ = np.full(self.directions_.shape, np.nan)
         self.eigenvalues_, self.choice_ = np.full(1, np.nan), UNKNOWN
         self.centres_, self.priors_ = np.empty((0, 1)), np.empty(0)
         self.mean_ = task.bounds.grid(task.n_features).centre
-        self.bounds_, self.ledger_ = task.bounds, session.ledger
+        self._keep_bounds(settled(task.bounds, task.n_features))
+        self.ledger_ = session.ledger
         return self
 
     @available_if(_can_predict)  # type: ignore[untyped-decorator]
@@ -339,5 +343,6 @@ class RayleighFlowLDA(PrivateLDA):
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
         one_of("calibration", self.calibration, CALIBRATIONS)
-        k, bounds = one_direction(self, n_features), checked_bounds(self.bounds, n_features)
+        k = one_direction(self, n_features)
+        bounds = given_of(known_of(self, n_features)) or location_of(self, n_features, n_records)
         return DiscriminantFlowTask(n_features, n_records, response, k, bounds)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import InputError
-from sfumato.privacy.door import Door, SumDoor
+from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -35,21 +35,27 @@ class Sliced:
 
 @dataclass(frozen=True, slots=True)
 class Pencil:
-    """Kernel M and covariance S in half widths, the slice means (p, H), and generalised eigenvectors, largest first.
+    """Kernel M, covariance S and mean in half widths, the slice means (p, H) about the mean, and eigenvectors.
 
-    The columns of `vectors` satisfy ``v^T S v = 1``.
+    Eigenvectors are generalised, largest first, with their values. The columns of `vectors` satisfy ``v^T S v = 1``.
     """
 
     kernel: FloatArray
     covariance: FloatArray
+    mean: FloatArray
     means: FloatArray
     values: FloatArray
     vectors: FloatArray
 
 
-def plan_histogram(share: float) -> tuple[Line, ...]:
-    """The line `histogram_slices` will use; none if the response is categorical."""
-    return (Line("histogram", "histogram of the response", share, "sqrt(2) / 1"),)
+def plan_histogram(response: Response, share: float) -> tuple[Line, ...]:
+    """The lines `histogram_slices` will use: of a categorical response the histogram tells the sizes, too."""
+    if response.categories is not None:
+        return (Line("histogram", "histogram of the response", share, "sqrt(2) / 1"),)
+    return (
+        Line("histogram", "histogram of the response", 0.5 * share, "sqrt(2) / 1"),
+        Line("sizes", "sizes of the slices", 0.5 * share, "sqrt(2) / 1"),
+    )
 
 
 def arctan_edges(bins: int) -> FloatArray:
@@ -57,17 +63,44 @@ def arctan_edges(bins: int) -> FloatArray:
     return np.asarray(np.tan(np.pi / 2.0 * (2.0 * np.arange(1, bins) / bins - 1.0)))
 
 
-def histogram_slices(curator: SumDoor, response: Response, bins: int, slices: int) -> Sliced:
-    """Section 3.2: slices cut where the noisy distribution of ``arctan(y)`` passes h / H; classes are slices."""
+def histogram_slices(response: Response, bins: int, slices: int) -> Asking[Sliced]:
+    """Section 3.2: slices cut where the noisy distribution of ``arctan(y)`` passes h / H; classes are slices.
+
+    A bin may hold an atom (zero sales, a capped value), or so much of y that its inside is not uniform: slices cut
+    within it do not hold 1 / H each, so their sizes are asked for. More classes than slices are joined in their order
+    (appendix D.1).
+    """
     if response.hashed:
         raise InputError("classes must list the categories of y for this method; give classes=[...].")
     if response.categories is not None:
-        natural = Bins(np.empty(0), categories=response.categories)
-        counts = curator.answer(ResponseHistogram(natural), "histogram")
-        share = np.maximum(counts.value, 0.0) + 1e-9
-        return Sliced(natural, share / share.sum(), float(counts.value.sum()))
-    counts = curator.answer(ResponseHistogram(Bins(arctan_edges(bins))), "histogram")
-    return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices), float(counts.value.sum()))
+        counts = yield from ask(ResponseHistogram(Bins(np.empty(0), categories=response.categories)), "histogram")
+        return class_slices(counts.value, slices)
+    counts = yield from ask(ResponseHistogram(Bins(arctan_edges(bins))), "histogram")
+    found = Bins(cut(counts.value, slices))
+    sizes = yield from ask(ResponseHistogram(found), "sizes")
+    return Sliced(found, _shares(sizes.value), float(sizes.value.sum()))
+
+
+def class_slices(counts: FloatArray, slices: int) -> Sliced:
+    """Classes as slices, or runs of them where there are more classes than slices; the last class is all others.
+
+    Run h ends where the noisy distribution over the classes, in their order, first reaches h / H.
+
+    >>> found = class_slices(np.array([30.0, 10.0, 10.0, 50.0, 0.0]), 2)
+    >>> found.bins.edges, found.shares.round(2)
+    (array([2.5]), array([0.5, 0.5]))
+    """
+    shares, total = _shares(counts), float(counts.sum())
+    if len(counts) - 1 <= slices:
+        return Sliced(Bins(np.empty(0), categories=len(counts)), shares, total)
+    reached = np.searchsorted(np.cumsum(shares), np.arange(1, slices) / slices - 1e-12)
+    ends = np.unique(np.minimum(reached, len(counts) - 2))  # codes that close a slice; the last slice is never empty
+    return Sliced(Bins(ends + 0.5), np.add.reduceat(shares, np.concatenate([[0], ends + 1])), total)
+
+
+def _shares(counts: FloatArray) -> FloatArray:
+    kept = np.maximum(counts, 0.0) + 1e-9
+    return np.asarray(kept / kept.sum())
 
 
 def cut(counts: FloatArray, slices: int) -> FloatArray:
@@ -105,19 +138,20 @@ def some_columns(grid: Grid, columns: IntArray) -> Grid:
     return Grid(grid.centre[columns], grid.half_width[columns])
 
 
-def pencil(curator: SumDoor, grid: Grid, sliced: Sliced, n: float) -> Pencil:
+def pencil(grid: Grid, sliced: Sliced, n: float) -> Asking[Pencil]:
     """Slice sums and second moment, released once; kernel and covariance follow without further cost.
 
     The printed algorithm noises the kernel itself, whose sensitivity is 6 r^2 / n or more; the slice sums it is made
     of have 2 r, and are released jointly with the second moment.
     """
-    return solve_pencil(curator.answer(moments_of(grid, sliced), "moments"), grid.n_features, sliced.shares, n)
+    return solve_pencil((yield from ask(moments_of(grid, sliced), "moments")), grid.n_features, sliced.shares, n)
 
 
 def solve_pencil(released: Release, p: int, shares: FloatArray, n: float) -> Pencil:
     """Generalised eigenproblem of the released moments, repaired with the known noise."""
     kernel, covariance, means = matrices(released, p, shares, n)
-    return paired(kernel, covariance, means, noise_edge(float(released.noise_std[-1]) / n, p))
+    mean = np.clip(released.value[: len(shares) * p].reshape(-1, p).sum(axis=0) / n, -1.0, 1.0)
+    return paired(kernel, covariance, mean, means, noise_edge(float(released.noise_std[-1]) / n, p))
 
 
 def matrices(released: Release, p: int, shares: FloatArray, n: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -132,12 +166,12 @@ def matrices(released: Release, p: int, shares: FloatArray, n: float) -> tuple[F
     return kernel, upper_to_full(released.value[h * p :] / n, p) - np.outer(mean, mean), means
 
 
-def paired(kernel: FloatArray, covariance: FloatArray, means: FloatArray, floor: float) -> Pencil:
+def paired(kernel: FloatArray, covariance: FloatArray, mean: FloatArray, means: FloatArray, floor: float) -> Pencil:
     """Generalised eigenvectors of a kernel and a covariance whose eigenvalues are raised to `floor`."""
     root = inverse_root(covariance, floor)
     repaired: FloatArray = np.linalg.inv(root @ root).astype(np.float64)
     values, vectors = np.linalg.eigh(root @ kernel @ root)
-    return Pencil(kernel, repaired, means, values[::-1], root @ vectors[:, ::-1])
+    return Pencil(kernel, repaired, mean, means, values[::-1], root @ vectors[:, ::-1])
 
 
 def bic_dimension(values: FloatArray, n: float, most: int) -> int:
@@ -161,10 +195,11 @@ def plan_validation(share: float) -> tuple[Line, ...]:
 
 def leading(pencil: Pencil, size: int) -> Pencil:
     """The pencil of the first `size` features alone."""
-    return paired(pencil.kernel[:size, :size], pencil.covariance[:size, :size], pencil.means[:size], 0.0)
+    kernel, covariance = pencil.kernel[:size, :size], pencil.covariance[:size, :size]
+    return paired(kernel, covariance, pencil.mean[:size], pencil.means[:size], 0.0)
 
 
-def choose_size(curator: Door, grid: Grid, sliced: Sliced, pencil: Pencil, k: int) -> int:
+def choose_size(grid: Grid, sliced: Sliced, pencil: Pencil, k: int) -> Asking[int]:
     """How many of the peeled features, best first: the candidate whose projections differ most between slices.
 
     Candidates come from the noisy pencil, so they do not fit the records they are judged by; all records judge, no
@@ -178,4 +213,4 @@ def choose_size(curator: Door, grid: Grid, sliced: Sliced, pencil: Pencil, k: in
         directions[:size] = leading(pencil, size).vectors[:, :k]
         candidates.append(directions)
     query = CandidateSums(grid, sliced.bins, tuple(candidates), RADIUS * float(np.sqrt(k)))
-    return sizes[int(curator.select(query, "validation")[0])]
+    return sizes[int((yield from pick(query, "validation"))[0])]

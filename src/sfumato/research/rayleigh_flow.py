@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.privacy.printed import Printed
 from sfumato.release import Release
@@ -139,8 +139,8 @@ def plan_flow(share: float, sensitivity: str, steps: int = STEPS) -> tuple[Line,
 
 
 def rayleigh_flow(
-    curator: Door, query: BoundedSum, pair: Pair, n: float, *, steps: int = STEPS, sparsity: int | None = None
-) -> Flow:
+    query: BoundedSum, pair: Pair, n: float, *, steps: int = STEPS, sparsity: int | None = None
+) -> Asking[Flow]:
     """Leading generalised eigenvector; with `sparsity` only that many entries are kept at each step.
 
     `query` ends with the upper triangle of a second moment, so that the noise of its last entry, on the diagonal, is
@@ -148,7 +148,7 @@ def rayleigh_flow(
     """
     v = np.empty(0)
     for t in range(steps + 1):
-        released = curator.answer(query, f"flow {t}")
+        released = yield from ask(query, f"flow {t}")
         A, B = pair(released)
         if t == 0:
             edge = noise_edge(float(released.noise_std[-1]) / n, len(A))

@@ -14,14 +14,14 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, given_of, known_of
 from sfumato.estimators.parameters import directions_of, one_of
 from sfumato.estimators.pipeline import Outcome
 from sfumato.estimators.session import Session, open_session
-from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Fit
+from sfumato.iterate.location import settled
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.printed import Printed
@@ -53,6 +53,8 @@ from sfumato.research.pencil import (
 )
 from sfumato.research.printed_noise import (
     CALIBRATIONS,
+    FIRST,
+    FIRST_REASON,
     REASON,
     exact_pair,
     open_printed,
@@ -88,7 +90,7 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class PaperTask:
-    """What is public about such a fit."""
+    """What is public about such a fit; `slicing` are the bins of the response's histogram and its slices."""
 
     method: str
     n_features: int
@@ -96,6 +98,7 @@ class PaperTask:
     response: Response
     n_directions: int | None
     bounds: Bounds
+    slicing: tuple[int, int]
     picks: int = PICKS
     validate: bool = False
 
@@ -103,11 +106,6 @@ class PaperTask:
     def is_sparse(self) -> bool:
         """Whether features are selected first."""
         return self.method in HIGH
-
-    @property
-    def slicing(self) -> tuple[int, int]:
-        """Bins of the histogram and slices: as in the paper's simulations."""
-        return (50, 10) if self.is_sparse else (100, 20)
 
     @property
     def grid(self) -> Grid:
@@ -124,7 +122,7 @@ class PaperTask:
 
     def plan(self) -> Plan:
         """Every release of the tight variant, with its share."""
-        lines: tuple[Line, ...] = plan_histogram(0.05)
+        lines: tuple[Line, ...] = plan_histogram(self.response, 0.05)
         if self.is_sparse:
             lines += plan_peeling("peel", self.peeled, 0.25)
         if self.method in FLOWS:
@@ -142,32 +140,36 @@ class PaperTask:
         return Plan(lines)
 
 
-def tight(task: PaperTask, curator: Door) -> tuple[Outcome, IntArray]:
+def tight(task: PaperTask) -> Asking[tuple[Outcome, IntArray]]:
     """The algorithm with bounded sums and one total budget."""
     grid = task.grid
-    sliced = histogram_slices(curator, task.response, *task.slicing)
-    support = peel_kernel(curator, grid, sliced) if task.is_sparse else np.arange(task.n_features)
-    view = ColumnView(curator, support) if task.is_sparse else curator
+    sliced = yield from histogram_slices(task.response, *task.slicing)
+    support = (yield from peel_kernel(grid, sliced)) if task.is_sparse else np.arange(task.n_features)
     n = float(task.n_records) if task.n_records is not None else max(sliced.total, 10.0 * task.n_features)
     if task.method in FLOWS:
-        return _flow(task, view, sliced, support, n)
-    found = pencil(view, some_columns(grid, support), sliced, n)
+        return (yield from _within(task, support, _flow(task, sliced, support, n)))
+    found = yield from _within(task, support, pencil(some_columns(grid, support), sliced, n))
     k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.shares)), len(support))
     if task.validate:
-        size = choose_size(view, some_columns(grid, support), sliced, found, k)
+        size = yield from _within(task, support, choose_size(some_columns(grid, support), sliced, found, k))
         support, found = support[:size], leading(found, size)
     state = start(found, support, k)
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
-        state = descend_rows(curator, grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
+        state = yield from descend_rows(grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
     return outcome_of(task, state, found, sliced)
 
 
-def _flow(task: PaperTask, curator: Door, sliced: Sliced, support: IntArray, n: float) -> tuple[Outcome, IntArray]:
+def _within(task: PaperTask, support: IntArray, step: Asking[T]) -> Asking[T]:
+    """The step on the features that were peeled; in low dimension on all of them."""
+    return on_columns(step, support) if task.is_sparse else step
+
+
+def _flow(task: PaperTask, sliced: Sliced, support: IntArray, n: float) -> Asking[tuple[Outcome, IntArray]]:
     """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
     grid, p = some_columns(task.grid, support), len(support)
     query = moments_of(grid, sliced)
     sparsity = task.picks if task.is_sparse else None
-    flow = rayleigh_flow(curator, query, lambda r: matrices(r, p, sliced.shares, n)[:2], n, sparsity=sparsity)
+    flow = yield from rayleigh_flow(query, lambda r: matrices(r, p, sliced.shares, n)[:2], n, sparsity=sparsity)
     return along(task, flow.vector, solve_pencil(flow.last, p, sliced.shares, n), support, sliced)
 
 
@@ -176,7 +178,7 @@ def along(
 ) -> tuple[Outcome, IntArray]:
     """One direction on the features where it is not zero."""
     on = np.flatnonzero(vector) if np.any(vector) else np.arange(1)
-    state = Iterate(support[on], vector[on, None], found.means[on], found.covariance[np.ix_(on, on)])
+    state = Iterate(support[on], vector[on, None], found.mean[on], found.means[on], found.covariance[np.ix_(on, on)])
     return outcome_of(task, state, found, sliced)
 
 
@@ -191,7 +193,8 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -
     links = Links(np.sqrt(values), state.directions, np.zeros((0, k)))
     fit = Fit(links, links, choice, values[:k])
     ranks = Ranks(sliced.bins, sliced.shares, math.nan)
-    outcome = Outcome(directions, fit, ranks, task.bounds, grid.centre, grid.half_width, None)
+    located = settled(task.bounds, task.n_features)
+    outcome = Outcome(directions, fit, ranks, located, grid.centre, grid.half_width, None)
     return outcome, np.sort(state.support)
 
 
@@ -204,18 +207,19 @@ def _orthonormal(columns: FloatArray) -> FloatArray:
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
     """Directions and the features they rest on."""
     if estimator.calibration == "tight":
-        return tight(task, session.open(task.plan()))
+        return drive(tight(task), session.open(task))
     if task.validate:
         raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
-    flows = task.method in FLOWS
-    door = open_printed(session, estimator, FLOW_REASON if flows else REASON, takes_rho=flows)
-    return printed(task, door, session.n_records or 0, estimator.rho)
+    flows, first = task.method in FLOWS, estimator.calibration == FIRST
+    reason = FIRST_REASON if first else FLOW_REASON if flows else REASON
+    door = open_printed(session, estimator, reason, takes_rho=flows)
+    return printed(task, door, session.n_records or 0, estimator.rho, first)
 
 
-def printed(task: PaperTask, door: Printed, n: int, rho: float | None) -> tuple[Outcome, IntArray]:
-    """The algorithm with the noise of its lemmas."""
+def printed(task: PaperTask, door: Printed, n: int, rho: float | None, first: bool = False) -> tuple[Outcome, IntArray]:
+    """The algorithm with the noise of its lemmas; how the first version starts is not printed: as the newest does."""
     grid = task.grid
-    sliced = printed_slices(door, task.response, *task.slicing)
+    sliced = printed_slices(door, task.response, *task.slicing, first)
     support = printed_peel(door, grid, sliced, n, task.peeled) if task.is_sparse else np.arange(task.n_features)
     inner = replace(door, setting=_Columns(door, support), _kept=[]) if task.is_sparse else door
     found = printed_pencil(inner, some_columns(grid, support), sliced, n, halves=2 if task.is_sparse else 1)
@@ -236,7 +240,7 @@ def printed(task: PaperTask, door: Printed, n: int, rho: float | None) -> tuple[
     k = task.n_directions or bic_dimension(found.values, float(n), len(sliced.shares))
     state = start(found, support, min(k, len(support)))
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
-        state = printed_descent(door, grid, sliced, state, n, task.peeled if task.is_sparse else None)
+        state = printed_descent(door, grid, sliced, state, n, task.peeled if task.is_sparse else None, first)
     return outcome_of(task, state, found, sliced)
 
 
@@ -249,6 +253,13 @@ class _Columns:
 
     def sum(self, query: BoundedSum) -> IntArray:
         return self.door.setting.sum(OnColumns(query, self.columns))
+
+
+def whole_number(name: str, given: Any, least: int) -> int:
+    """A whole number, refused by its name."""
+    if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < least:
+        raise InputError(f"{name} must be an integer of at least {least}, got {given!r}.")
+    return int(given)
 
 
 class PaperSIR(PrivateReducer):
@@ -265,6 +276,8 @@ class PaperSIR(PrivateReducer):
         bounds: Bounds | None = None,
         *,
         calibration: str = "tight",
+        n_slices: int = 20,
+        n_bins: int = 100,
         relation: str = "replace",
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
@@ -276,22 +289,25 @@ class PaperSIR(PrivateReducer):
         self.n_directions = n_directions
         self.bounds = bounds
         self.calibration = calibration
+        self.n_slices = n_slices
+        self.n_bins = n_bins
         self.relation = relation
         self.rho = rho
         self.classes = classes
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions; parameters as in `PrivateSIR.fit`."""
-        session = open_session(self, X, y)
+        session = open_session(self, X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         outcome, support = fit_paper(task, session, self)
         self.directions_ = outcome.directions
         self.standard_errors_ = np.full(outcome.directions.shape, np.nan)
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.mean_, self.scale_ = outcome.centre, outcome.scale
-        self.bounds_, self.choice_ = outcome.bounds, outcome.fit.choice
+        self._keep_bounds(outcome.located)
+        self.choice_ = outcome.fit.choice
         self.ledger_ = session.ledger
         if task.is_sparse:
             self.support_ = support
@@ -299,13 +315,14 @@ class PaperSIR(PrivateReducer):
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
         """What is public about this fit, every parameter checked; the papers know no other way than given bounds."""
-        one_of("calibration", self.calibration, CALIBRATIONS)
-        directions, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        one_of("calibration", self.calibration, (*CALIBRATIONS, FIRST))
+        directions, bounds = directions_of(self.n_directions, n_features), given_of(known_of(self, n_features))
         if bounds is None:
             raise InputError(f"bounds must be given for {type(self).__name__}; for instance Bounds(-1.5, 1.5).")
         if self._method in FLOWS and directions not in (None, 1):
             raise InputError(f"n_directions must be 1 with {type(self).__name__}, got {directions}; see DPSIR.")
-        return PaperTask(self._method, n_features, n_records, response, directions, bounds)
+        slicing = whole_number("n_bins", self.n_bins, 1), whole_number("n_slices", self.n_slices, 2)
+        return PaperTask(self._method, n_features, n_records, response, directions, bounds, slicing)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -324,9 +341,12 @@ class DPIni(PaperSIR):
         "auto" takes the DP-BIC of the paper's section 3.4.
     bounds : Bounds
         Range of each feature, known without looking at the data; must be given.
-    calibration : {"tight", "paper"}
-        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
-        `PrivacyWarning` is raised).
+    calibration : {"tight", "paper", "first"}
+        Correct noise under one total budget, or the printed noise, of the paper's newest or of its first version,
+        which gives no guarantee (the ledger says so and a `PrivacyWarning` is raised).
+    n_slices, n_bins : int
+        Slices of the response, and bins of the histogram that they are cut from: 20 and 100 as in the simulations of
+        the paper's newest version (4 slices in the first). As many classes as slices, or fewer, are slices.
     relation, rho, classes, ledger, random_state
         As in `PrivateSIR`.
 
@@ -362,7 +382,7 @@ class DPSIR(PaperSIR):
 
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, relation, rho, classes, ledger, random_state
+    epsilon, delta, n_directions, bounds, calibration, n_slices, n_bins, relation, rho, classes, ledger, random_state
         As in `DPIni`.
     batches : {"parts", "full"}
         Of the tight calibration. "parts": every step sees a part of the records of its own, as printed, and all steps
@@ -396,6 +416,8 @@ class DPSIR(PaperSIR):
         *,
         batches: str = "parts",
         calibration: str = "tight",
+        n_slices: int = 20,
+        n_bins: int = 100,
         relation: str = "replace",
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
@@ -408,6 +430,8 @@ class DPSIR(PaperSIR):
             n_directions,
             bounds,
             calibration=calibration,
+            n_slices=n_slices,
+            n_bins=n_bins,
             relation=relation,
             rho=rho,
             classes=classes,
@@ -427,7 +451,7 @@ class RayleighFlowSIR(PaperSIR):
 
     Parameters
     ----------
-    epsilon, delta, bounds, calibration, relation, rho, classes, ledger, random_state
+    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rho, classes, ledger, random_state
         As in `DPIni`; with ``calibration="paper"`` rho is what the paper's formulas are given.
     n_directions : 1 or "auto"
         The flow finds one.
@@ -442,7 +466,7 @@ class RayleighFlowSIR(PaperSIR):
     >>> from sfumato import Bounds
     >>> from sfumato.research import RayleighFlowSIR
     >>> len(RayleighFlowSIR(bounds=Bounds(-1.5, 1.5)).explain(20_000, 5).plan.lines)
-    12
+    13
     """
 
     _method = "rayleigh-flow"
@@ -464,6 +488,8 @@ class PaperSparseSIR(PaperSIR):
         *,
         max_features: int | str = "auto",
         calibration: str = "tight",
+        n_slices: int = 10,
+        n_bins: int = 50,
         relation: str = "replace",
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
@@ -476,6 +502,8 @@ class PaperSparseSIR(PaperSIR):
             n_directions,
             bounds,
             calibration=calibration,
+            n_slices=n_slices,
+            n_bins=n_bins,
             relation=relation,
             rho=rho,
             classes=classes,
@@ -509,6 +537,8 @@ class DPSIni(PaperSparseSIR):
     ----------
     epsilon, delta, n_directions, bounds, calibration, relation, rho, classes, ledger, random_state
         As in `DPIni`.
+    n_slices, n_bins : int
+        As in `DPIni`; 10 and 50 as in the paper's simulations.
     max_features : int, "auto" or "validate"
         Features to peel, and all are kept; 6 with "auto", as in the paper's simulations. "validate" chooses privately
         among 8 (Algorithm C.6, corrected).
@@ -545,7 +575,9 @@ class DPSSIR(PaperSparseSIR):
 
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, max_features, relation, rho, classes, ledger, random_state
+    epsilon, delta, n_directions, bounds, max_features, calibration, n_slices, n_bins, relation, rho, classes, ledger
+        As in `DPSIni`.
+    random_state
         As in `DPSIni`.
 
     Attributes
@@ -573,8 +605,8 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
 
     Parameters
     ----------
-    epsilon, delta, bounds, calibration, relation, rho, classes, ledger, random_state
-        As in `RayleighFlowSIR`.
+    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rho, classes, ledger, random_state
+        As in `RayleighFlowSIR`, but 10 slices of 50 bins.
     n_directions : 1 or "auto"
         The flow finds one.
     max_features : int or "auto"

@@ -224,12 +224,64 @@ class CandidateSums(BoundedSum):
         return as_integers(np.column_stack([*parts, one_hot.sum(axis=0) * UNITS]))
 
     def _projected(self, x: FloatArray, candidate: FloatArray) -> FloatArray:
-        """Integer projections; the candidate is rounded to integers of so few bits that the product is exact."""
-        unit = max(float(np.abs(candidate).max()), 1e-200) / 2.0 ** (30 - len(candidate).bit_length())
-        z: FloatArray = x @ np.rint(candidate / unit)
-        z *= unit / 2.0**self.source.bits * (UNITS / self.radius)
-        round_within(z, z.shape[1])
+        """Integer projections."""
+        z = index_units(x, self.source, candidate, self.radius)
         return shrink_into_ball(z, squared_norms(z), UNITS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexProducts(BoundedSum):
+    """``sum v v^T`` with ``v = B^T x``, each of its k entries cut to `radius`: the upper triangle, k (k + 1) / 2.
+
+    In units of the radius entries of v are at most one. With off-diagonals weighted by sqrt(2) the length of a record's
+    contribution is the Frobenius norm of ``v v^T``, ``|v|^2 <= k``, attained where all entries are cut. Two records are
+    ``sqrt(|v|^4 + |w|^4 - 2 (v^T w)^2)`` apart, at most ``sqrt(2) k``, attained for even k; for k = 1 at most one, as
+    v^2 lies between 0 and 1.
+    """
+
+    source: Grid
+    directions: FloatArray
+    radius: float
+
+    @property
+    def norm(self) -> float:
+        return float(UNITS**2 * self.directions.shape[1])
+
+    @property
+    def diameter(self) -> float:
+        k = self.directions.shape[1]
+        return UNITS**2 * (1.0 if k == 1 else float(np.sqrt(2.0)) * k)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        k = self.directions.shape[1]
+        return (k * (k + 1) // 2,)
+
+    @property
+    def weights(self) -> FloatArray:
+        row, column = np.triu_indices(self.directions.shape[1])
+        return np.where(row == column, 1.0, np.sqrt(2.0))
+
+    @property
+    def grid(self) -> FloatArray:
+        return np.array([(self.radius / UNITS) ** 2])
+
+    @property
+    def describe(self) -> str:
+        return f"second moment of {self.directions.shape[1]} indices, each cut to {self.radius:.4g}"
+
+    def of(self, records: Records) -> IntArray:
+        v = index_units(self.source.integers(records.x), self.source, self.directions, self.radius)
+        np.clip(v, -UNITS, UNITS, out=v)
+        return as_integers((v.T @ v)[np.triu_indices(v.shape[1])])
+
+
+def index_units(x: FloatArray, source: Grid, directions: FloatArray, radius: float) -> FloatArray:
+    """``B^T x`` of integer records, rounded to `UNITS` of the radius; B is taken with so few bits that it is exact."""
+    unit = max(float(np.abs(directions).max()), 1e-200) / 2.0 ** (30 - len(directions).bit_length())
+    z: FloatArray = x @ np.rint(directions / unit)
+    z *= unit / 2.0**source.bits * (UNITS / radius)
+    return round_within(z, z.shape[1])
 
 
 def _length(row: list[int]) -> int:

@@ -115,7 +115,7 @@ def open_site(setting: Setting, plan: Plan, ledger: Ledger, noise: Noise, trust:
     """The door of one site: a curator that adds the share of the noise which the trust model asks for."""
     stated = site_plan(plan, trust)
     curator = Curator(setting, stated, ledger, noise, trust.share)
-    return opened(curator, Behind(setting, stated, ledger.relation, site))
+    return opened(curator, Behind(setting, stated, ledger.relation, site, ledger.unit))
 
 
 def site_plan(plan: Plan, trust: Trust) -> Plan:

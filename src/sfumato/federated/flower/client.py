@@ -35,8 +35,8 @@ def answer(message: Any, context: Any) -> Any:
 def open_site(config: Mapping[str, Any]) -> Site:
     """The site a node was configured to be; lists are written as ``a|b|c``.
 
-    Needs name, data, response, ledger and folder; takes features, classes, response-kind, categorical.COLUMN and
-    seed.
+    Needs name, data, response, ledger and folder; takes features, classes, response-kind, person, categorical.COLUMN
+    and seed.
     """
     missing = [key for key in NEEDED if key not in config]
     if missing:
@@ -45,7 +45,9 @@ def open_site(config: Mapping[str, Any]) -> Site:
     declared = {key.removeprefix(_CATEGORICAL): names for key, names in lists.items() if key.startswith(_CATEGORICAL)}
     told = {key: str(value) for key, value in config.items()}
     features, classes = lists.get("features"), lists.get("classes")
-    kind = response_kind_of(told.get("response-kind"))
-    source = open_source(find(told["data"]), told["response"], features, classes, declared, response_kind=kind)
+    kind, person = response_kind_of(told.get("response-kind")), told.get("person")
+    source = open_source(
+        find(told["data"]), told["response"], features, classes, declared, response_kind=kind, person=person
+    )
     seed = int(told["seed"]) if "seed" in told else None
     return Site(source, told["ledger"], told["folder"], name=told["name"], random_state=seed)

@@ -40,7 +40,7 @@ def show(ledger: FileLedger, *, entries: bool = False) -> str:
     >>> print(show(ledger).splitlines()[1])
     cap (epsilon = 3, delta = 1e-06), relation 'replace'; (epsilon = 3, delta = 1e-06) is left
     """
-    runs = ledger.runs()
+    runs, whom = ledger.runs(), " of a person" if ledger.protects == "person" else ""
     delta = ledger.budget.delta or 1e-6
     rows = [
         ("run", "when", "who", "purpose", "state", "releases", "epsilon alone"),
@@ -48,7 +48,7 @@ def show(ledger: FileLedger, *, entries: bool = False) -> str:
     ]
     lines = [
         f"{ledger.path.absolute()}, created {ledger._account.created}, head {ledger.head}",
-        f"cap {ledger.budget.describe()}, relation {ledger.relation!r}; {remaining.words(ledger.remaining())}",
+        f"cap {ledger.budget.describe()}, relation {ledger.relation!r}{whom}; {remaining.words(ledger.remaining())}",
         f"spent and set aside so far: epsilon = {ledger.spent(delta):.6g} at delta = {delta:.6g} "
         "(a running total; what is guaranteed, whatever is asked next, is the cap)",
         *_table(rows),
@@ -120,19 +120,23 @@ def merge(
     ledgers = [FileLedger(path, allow_network=allow_network) for path in paths]
     if not ledgers:
         raise InputError("paths: give at least one ledger to merge.")
-    if len({(ledger.relation, ledger.rehearsal) for ledger in ledgers}) > 1:
-        raise InputError("paths: ledgers of different relations, or real and rehearsed ones, do not add up.")
+    if len({(ledger.relation, ledger.rehearsal, ledger.protects) for ledger in ledgers}) > 1:
+        raise InputError(
+            "paths: ledgers of different relations, of records and persons, or real and rehearsed, do not add up."
+        )
     for ledger in ledgers:
         ledger.verify()
     if Path(out).exists():
         raise InputError(f"out: {out} exists already; name a new file.")
+    first = ledgers[0]
     merged = FileLedger(
         out,
         cap,
-        ledgers[0].relation,
+        first.relation,
         purpose="merged",
-        rehearsal=ledgers[0].rehearsal,
+        rehearsal=first.rehearsal,
         allow_network=allow_network,
+        protects=first.protects,
     )
     with merged._writing() as fd:
         merged._write(fd, _union(ledgers))

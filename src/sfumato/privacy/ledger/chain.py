@@ -26,6 +26,7 @@ from sfumato.privacy.ledger.lines import (
 )
 from sfumato.privacy.ledger.memory import Entry
 from sfumato.privacy.ledger.remaining import folded
+from sfumato.privacy.unit import Kind
 from sfumato.typing import Relation
 
 EVERY = 1000
@@ -88,6 +89,7 @@ class Account:
     rehearsal: bool
     created: str
     id: str
+    protects: Kind = "record"
     runs: Mapping[str, Run] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
     before: Folded = Folded()
@@ -156,6 +158,8 @@ class Books:
 
     def _record(self, line: Line) -> None:
         entry = entry_from(line.fields.get("entry"))
+        if entry.unit.kind != self._start.protects:
+            raise BadLineError(f"it records a release that does not protect a {self._start.protects}")
         run = self._open(line, "it records a release of a run that is closed")
         self._runs[run.id] = replace(run, entries=(*run.entries, (origin(line), entry)))
         self._entries.append(entry)
@@ -303,7 +307,10 @@ def open_account(line: Line) -> Account:
     if not isinstance(rehearsal, bool):
         raise BadLineError("its rehearsal flag is missing")
     relation, cap = relation_from(line.fields.get("relation")), budget_from(line.fields.get("cap"))
-    return Account(cap, relation, rehearsal, _optional(line, "at"), _optional(line, "id") or line.hash)
+    protects = line.fields.get("protects", "record")
+    if protects not in ("record", "person"):
+        raise BadLineError("it protects neither a record nor a person")
+    return Account(cap, relation, rehearsal, _optional(line, "at"), _optional(line, "id") or line.hash, protects)
 
 
 def salvage(damaged: bytes, known: frozenset[str]) -> tuple[Line, ...]:

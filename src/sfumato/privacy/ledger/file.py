@@ -16,8 +16,9 @@ from sfumato.privacy.events import Event, NoGuarantee
 from sfumato.privacy.ledger import disk, remaining
 from sfumato.privacy.ledger.chain import EVERY, Account, Chain, Run, checkpoint, open_chain, origin
 from sfumato.privacy.ledger.lines import START, VERSION, Line, altered, budget_to, entry_to, event_to, read_line, seal
-from sfumato.privacy.ledger.memory import _RELATIONS, Entry, Ledger, Mark, _now
+from sfumato.privacy.ledger.memory import Entry, Ledger, Mark, _now
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import Kind
 from sfumato.typing import Relation
 
 
@@ -43,6 +44,8 @@ class FileLedger(Ledger):
         For a new file: accept only seeded runs, which have no guarantee.
     allow_network : bool
         Use a network disk (NFS, SMB, ...) although its locks may not hold between machines; a new file remembers it.
+    protects : {"record", "person"}, optional
+        Whom the cap protects, "record" for a new file. The `unit` of each run says how many rows of a person count.
 
     Notes
     -----
@@ -73,6 +76,7 @@ class FileLedger(Ledger):
         purpose: str = "",
         rehearsal: bool = False,
         allow_network: bool = False,
+        protects: Kind | None = None,
     ) -> None:
         self.path = Path(path)
         self.purpose = purpose
@@ -80,7 +84,7 @@ class FileLedger(Ledger):
         self._chain = Chain()
         self._allow_network = allow_network
         if cap is not None:
-            self._create(cap, relation or "replace", rehearsal)
+            self._create(cap, relation or "replace", rehearsal, protects or "record")
         self.refresh()
         account = self._account
         super().__init__(account.cap, account.relation, rehearsal=account.rehearsal)
@@ -89,6 +93,12 @@ class FileLedger(Ledger):
                 f"ledger: {self.path} exists with cap {account.cap.describe()} and relation {account.relation!r}; "
                 "leave cap and relation out, or merge it into a new ledger with another cap."
             )
+        if protects not in (None, account.protects):
+            raise InputError(f"ledger: {self.path} protects any one {account.protects}, not a {protects}; use another.")
+
+    @property
+    def protects(self) -> Kind:
+        return self._account.protects
 
     @property
     def id(self) -> str:
@@ -155,6 +165,7 @@ class FileLedger(Ledger):
 
     def record(self, entry: Entry) -> None:
         """Write a release and wait for the disk; refused if neither the reservation nor the cap has room for it."""
+        self._refuse_another_unit(entry)
         with self._writing() as fd:
             if self._run and self._own.closed:
                 raise BudgetError(f"the run was closed in {self.path}, so nothing more is released; fit again.")
@@ -225,7 +236,7 @@ class FileLedger(Ledger):
             )
         return (
             f"The {len(self)} releases recorded in {self.path.name} so far, and all that its cap still admits, are "
-            f"differentially private with {self.budget.describe()} with respect to {_RELATIONS[self.relation]}."
+            f"differentially private with {self.budget.describe()} with respect to {self.neighbours}."
         )
 
     @property
@@ -318,7 +329,7 @@ class FileLedger(Ledger):
         disk.append(fd, self.path, whole, self._chain.size)
         self._chain = chain
 
-    def _create(self, cap: Budget, relation: Relation, rehearsal: bool) -> None:
+    def _create(self, cap: Budget, relation: Relation, rehearsal: bool, protects: Kind) -> None:
         if not self._allow_network:
             self._refuse_network(b"")
         terms: dict[str, Any] = {
@@ -327,6 +338,8 @@ class FileLedger(Ledger):
             "relation": relation,
             "rehearsal": rehearsal,
         }
+        if protects != "record":  # what a ledger protects that does not say so
+            terms["protects"] = protects
         if self._allow_network:
             terms["network"] = True
         about = {"purpose": self.purpose, "by": disk.who(), "at": _now(), "id": secrets.token_hex(16)}

@@ -4,7 +4,7 @@ A line is one JSON object in canonical form (sorted keys, no spaces, ASCII). ``h
 other fields, and one of these is ``prev``, the hash of the line before: whoever changes, drops or inserts a line
 breaks the chain from there on. Kinds of lines::
 
-    header    version, cap, relation, rehearsal      the first line, once
+    header    version, cap, relation, rehearsal      the first line, once; protects, if not a record
     reserve   run, planned (events)                  the whole cost of a plan, counted at once
     entry     run, entry                             one release, written before its noise is drawn
     close     run                                    the run makes no further release; only its entries count
@@ -26,6 +26,7 @@ from sfumato.errors import SfumatoError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
 from sfumato.privacy.ledger.memory import Entry
+from sfumato.privacy.unit import RECORD, Unit, unit_from
 
 VERSION = 1
 START = "0" * 64
@@ -139,7 +140,9 @@ def events_from(data: Any) -> tuple[Event, ...]:
 
 def entry_to(entry: Entry) -> dict[str, Any]:
     """A ledger entry as JSON; a number that is not finite is written as text."""
-    plain = {f.name: getattr(entry, f.name) for f in fields(entry) if f.name != "event"}
+    plain = {f.name: getattr(entry, f.name) for f in fields(entry) if f.name not in ("event", "unit")}
+    if entry.unit != RECORD:
+        plain["unit"] = str(entry.unit)
     for name in ("sensitivity", "noise_std", "share"):
         plain[name] = float(plain[name]) if math.isfinite(plain[name]) else str(plain[name])
     return plain | {"event": event_to(entry.event)}
@@ -157,6 +160,7 @@ def entry_from(data: Any) -> Entry:
         share=_number(given.get("share"), "share"),
         relation=relation_from(given.get("relation")),
         at=_text(given.get("at"), "at"),
+        unit=_unit(given.get("unit", "record")),
     )
 
 
@@ -217,6 +221,15 @@ def _text(value: Any, name: str) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
         raise BadLineError(f"its {name} is missing")
     return value
+
+
+def _unit(value: Any) -> Unit:
+    try:
+        return unit_from(_text(value, "unit"))
+    except BadLineError:
+        raise
+    except ValueError:
+        raise BadLineError("its unit is neither a record nor a person") from None
 
 
 def _number(value: Any, name: str) -> float:

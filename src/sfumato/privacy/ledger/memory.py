@@ -16,13 +16,10 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, NoGuarantee
 from sfumato.privacy.ledger import remaining
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, Kind, Unit, neighbours
 from sfumato.typing import Relation
 
 _ROUNDING = 1e-6  # of a numerical total: of some releases of a plan, it may differ from that of the whole plan
-_RELATIONS = {
-    "replace": "replacing any one record",
-    "add-remove": "adding or removing any one record",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +37,7 @@ class Entry:
     share: float
     relation: Relation
     at: str = ""
+    unit: Unit = RECORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +68,8 @@ class Ledger:
         Neighbouring relation of the guarantee.
     rehearsal : bool
         True if the noise was seeded: whoever knows the seed can subtract it, so there is no guarantee.
+    unit : Unit
+        Whom the guarantee protects: a record, or a person with at most so many rows that count.
 
     Examples
     --------
@@ -78,10 +78,11 @@ class Ledger:
     0.0
     """
 
-    def __init__(self, budget: Budget, relation: Relation, *, rehearsal: bool = False) -> None:
+    def __init__(self, budget: Budget, relation: Relation, *, rehearsal: bool = False, unit: Unit = RECORD) -> None:
         self.budget = budget
         self.relation: Relation = relation
         self.rehearsal = rehearsal
+        self.unit = unit
         self._entries: tuple[Entry, ...] = ()
         self._reserved: Counter[Event] = Counter()
         self._returned: deque[Event] = deque()
@@ -89,6 +90,11 @@ class Ledger:
         self._process: int | None = os.getpid()
         self._mark: Mark | None = None
         self._lock = Lock()
+
+    @property
+    def protects(self) -> Kind:
+        """A record or a person: releases that protect the one and the other do not add up."""
+        return self.unit.kind
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -129,6 +135,7 @@ class Ledger:
         Called before the noise is drawn: a crash may overcount, never undercount. A release without a guarantee is no
         overdraft, it voids the whole sentence.
         """
+        self._refuse_another_unit(entry)
         with self._spending():
             if self._reserved[entry.event] > 0:
                 self._reserved[entry.event] -= 1
@@ -184,8 +191,21 @@ class Ledger:
             return f"No guarantee of {self.budget.describe()}: the {len(self)} releases {self._cost()}."
         return (
             f"The {len(self)} releases of this run together are differentially private with "
-            f"{self.budget.describe()} with respect to {_RELATIONS[self.relation]}."
+            f"{self.budget.describe()} with respect to {self.neighbours}."
         )
+
+    @property
+    def neighbours(self) -> str:
+        """With respect to what the releases are private."""
+        units = [entry.unit for entry in self.entries] if self.protects == "person" else []
+        return neighbours(self.relation, units, self.protects)
+
+    def _refuse_another_unit(self, entry: Entry) -> None:
+        if entry.unit.kind != self.protects:
+            raise BudgetError(
+                f"the ledger protects any one {self.protects}, the release any one {entry.unit.kind}; "
+                "use a ledger of its own for each."
+            )
 
     @property
     def _one_plan(self) -> bool:

@@ -1,0 +1,97 @@
+"""Whole fits, attacked by someone who may change all rows of one person. The long version is benchmarks/persons.py."""
+
+import numpy as np
+import pytest
+
+from sfumato import Bounds, Budget, PrivateSIR
+from sfumato.audit.estimators import cases
+from sfumato.audit.fits import Case
+from sfumato.audit.hostile import forges
+from sfumato.audit.persons import audit_person, grouped, worst_person
+from sfumato.audit.tape import replay
+from sfumato.audit.transcript import overheard, realised
+from sfumato.privacy.noise import SeededNoise
+from sfumato.statistics.persons import PerPerson
+
+RELATIONS = ("replace", "add-remove")
+DELTA = 1e-6
+SELECTING = "PrivateSparseSIR, bounds found"
+
+
+def moved(case, rows, seed=0):
+    """mu of a fit on a bad pair of persons, and mu of a Gaussian release of the zCDP cost it states."""
+    case.estimator.set_params(rows_per_person=rows)
+    known = grouped(case)
+    d, d_prime = worst_person(known, rows, seed=1, tries=30)
+    fitted, transcript = known.listened(d, SeededNoise(seed))
+    return realised(transcript, d.counted(rows), d_prime.counted(rows)), np.sqrt(2.0 * fitted.ledger_.rho)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", list(cases(12.0, DELTA, "replace")))
+def test_no_fit_moves_further_for_a_person_than_it_says(name, relation):
+    found, spent = moved(cases(12.0, DELTA, relation)[name], rows=2)
+    assert 0.15 * spent < found <= spent * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", ["PrivateSIR descent", SELECTING])
+@pytest.mark.parametrize("rows", [1, 10])
+def test_one_row_and_ten_rows_move_no_further_either(name, relation, rows):
+    found, spent = moved(cases(12.0, DELTA, relation)[name], rows)
+    assert 0.15 * spent < found <= spent * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 10])
+def test_an_attacker_with_all_rows_of_a_person_proves_no_more_than_was_claimed(rows):
+    sir = PrivateSIR(60.0, DELTA, 1, Bounds(-1, 1), "one-shot", rows_per_person=rows, relation="add-remove")
+    found = audit_person(Case(sir, n_features=2, n_records=20), runs=120)
+    assert found.whole.passed and found.shown.passed
+    assert found.whole.audited_lower > Budget.approximate(3.0, DELTA).mu()  # had it claimed epsilon = 3
+
+
+def test_protecting_records_only_is_caught_by_an_attacker_with_ten_rows():
+    claimed = PrivateSIR(1.0, DELTA, 1, Bounds(-1, 1), "one-shot", rows_per_person=10, relation="add-remove")
+    case = grouped(Case(claimed, n_features=2, n_records=20))
+    d, d_prime = worst_person(case, 10, seed=1, tries=30)
+    weaker = Case(PrivateSIR(1.0, DELTA, 1, Bounds(-1, 1), "one-shot", relation="add-remove"), n_features=2)
+    fitted, transcript = weaker.listened(d.counted(10), SeededNoise(0))
+    assert realised(transcript, d.counted(10), d_prime.counted(10)) > 5 * np.sqrt(2.0 * fitted.ledger_.rho)
+
+
+def played(case, rows, fit, forge=None):
+    """A replay on a bad pair of persons, the second of whom may have brought another number of rows."""
+    case.estimator.set_params(rows_per_person=rows, random_state=0)
+    d, d_prime = worst_person(grouped(case), rows, seed=2, tries=30)
+    return replay(fit, d, d_prime, forge)
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.PrivacyWarning")
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("name", list(cases(12.0, DELTA, "replace")))
+def test_a_replay_tells_two_persons_apart_by_nothing(name, relation):
+    case = cases(12.0, DELTA, relation)[name]
+    for forge in forges(0)[-3:]:
+        found = played(case, 2, lambda panel: grouped(case).fit(case.estimator, panel), forge)
+        assert found.findings == () and found.questions > 0 and not found.refused
+        assert found.moved > 0.5  # of what a person's rows may: the bounds are those of persons, and not idle
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.PrivacyWarning")
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_a_replay_notices_that_a_person_has_more_rows_than_was_declared(relation):
+    case = Case(PrivateSIR(1.0, DELTA, 1, Bounds(-1, 1), "one-shot", relation=relation), n_features=2)
+
+    def vouched(panel):
+        counted = panel.counted(10)  # and nobody has more than two, says the user
+        return case.estimator.set_params(rows_per_person=2).fit(counted.x, counted.y)
+
+    found = played(case, 10, vouched)
+    assert found.moved > 3 and any("times as far as stated" in finding for finding in found.findings)
+
+
+def test_a_transcript_has_the_bounds_of_a_person():
+    x, y = [[0.1, 0.2], [0.3, 0.1], [0.5, 0.4]], [1.0, 2.0, 3.0]
+    with overheard() as transcript:
+        PrivateSIR(bounds=Bounds(-1, 1), rows_per_person=3).fit(x, y, groups=[1, 1, 2])
+    assert transcript and all(isinstance(one.query, PerPerson) and one.query.rows == 3 for one in transcript)
