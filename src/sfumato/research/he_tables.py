@@ -72,7 +72,7 @@ def low_dimension(model: str, n: int, clients: int, epsilon: float, seed: int) -
     task = Task(P, n * clients, response, k, BOUNDS, schedule=schedule_of(clients, n * clients, budget))
     sites = MergedSites(ArraySource(x, codes, response), clients, budget)
     slices = 2 if model == "I" else SLICES
-    found = {"sfumato": drive(task.run(), sites.open(task.plan())).spectrum.directions}
+    found = {"sfumato": drive(task.run(), sites.open(task.plan())).directions}
     if n * clients <= LARGE or seed < COMPARED:
         found |= printed_methods(x, slices_of(y, slices), clients, k, slices, epsilon, delta, TRUNCATION[n], seed)
         found["SIR, no privacy"] = SIR(n_directions=k, n_slices=slices).fit(x, y).directions_
@@ -168,7 +168,7 @@ def high_dimension(model: str, p: int, clients: int, epsilon: float, seed: int) 
     sites = WideSites(x, codes, response, far, clients, budget, seed)
     door = sites.open(task.plan())
     outcome, _ = drive(run_sparse_sites(task, door), door)
-    measured = {"sfumato": subspace_distance(outcome.spectrum.directions, np.pad(truth, ((0, 0), (0, p - near))))}
+    measured = {"sfumato": subspace_distance(outcome.directions, np.pad(truth, ((0, 0), (0, p - near))))}
     slices = 2 if model == "I" else WIDE_SLICES
     if clients <= MOST_SITES and seed < WIDE_COMPARED:
         whole = sites.columns(np.arange(p))

@@ -73,7 +73,7 @@ from sfumato.research.rayleigh_flow import (
     zcdp_of,
 )
 from sfumato.solve.dimension import Choice
-from sfumato.solve.spectral import Spectrum
+from sfumato.solve.links import Links
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import ResponseHistogram
 from sfumato.sums import BoundedSum
@@ -190,10 +190,11 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -
     directions = _orthonormal(raw)
     values = np.clip(found.values, 0.0, 1.0)
     choice = Choice(k, np.sqrt(values), math.nan, task.n_directions is not None)
-    fit = Fit(state.directions, math.nan, choice, values[:k])
-    spectrum = Spectrum(directions, np.full(directions.shape, np.nan), np.sqrt(values))
+    links = Links(np.sqrt(values), state.directions, np.zeros((0, k)))
+    fit = Fit(links, links, choice, values[:k])
     ranks = Ranks(sliced.bins, sliced.shares, math.nan)
-    outcome = Outcome(spectrum, fit, ranks, settled(task.bounds, task.n_features), grid.centre, grid.half_width, None)
+    located = settled(task.bounds, task.n_features)
+    outcome = Outcome(directions, fit, ranks, located, grid.centre, grid.half_width, None)
     return outcome, np.sort(state.support)
 
 
@@ -301,8 +302,8 @@ class PaperSIR(PrivateReducer):
         session = open_session(self, X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         outcome, support = fit_paper(task, session, self)
-        self.directions_ = outcome.spectrum.directions
-        self.standard_errors_ = outcome.spectrum.standard_errors
+        self.directions_ = outcome.directions
+        self.standard_errors_ = np.full(outcome.directions.shape, np.nan)
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.mean_, self.scale_ = outcome.centre, outcome.scale
         self._keep_bounds(outcome.located)
