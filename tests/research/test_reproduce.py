@@ -180,3 +180,19 @@ def test_the_first_versions_sparse_steps_have_a_small_part_of_the_newest_ones_no
     low = [step_noise(n, 20, 2, 0.25, 1.0, n**-1.1, None, first) for first in (False, True)]
     per_step = [noise.rows / (noise.steps**2 * np.sqrt(np.log(1.25 * noise.steps * n**1.1))) for noise in low]
     assert per_step[0] / per_step[1] == pytest.approx(np.sqrt(2))  # sqrt(k)
+
+
+def test_the_verdict_counts_rows_of_every_table_with_their_standard_errors():
+    """Labels of Xia's tables have commas; without privacy is no rival; a difference within two errors is none."""
+    rows = tuple(
+        Row(f"M1 ({n}, 15)", (), {"SIR": 0.01, "DP-SIR": printed})
+        for n, printed in ((1, 0.9), (2, 0.1), (3, 0.21), (4, 0.2))
+    )
+    rows += (Row("M1, read otherwise", (), {"DP-SIR": 0.9}, beside=True),)
+    study = replace(run.STUDIES["xia-table-1"], rows=rows)
+    done = {(row.label, seed): {"sfumato": 0.2 + 0.01 * (-1) ** seed} for row in rows for seed in range(10)}
+    (sentence,) = verdict(study, done)
+    assert sentence == (
+        "sfumato is below the best private value printed in 2 of 4 rows (two standard errors); "
+        "within two standard errors of it: M1 (4, 15); above it: M1 (2, 15)."
+    )

@@ -149,7 +149,7 @@ def _study(table: int, epsilon: float) -> Study:
     for (model, n, _, clients), values in printed(table).items():
         rows.append(Row(f"{model} n={n} K={clients}", (model, n, clients, epsilon), values))
         if model == "III" and clients <= 10:
-            rows.append(Row(f"{UNIT} n={n} K={clients}", (UNIT, n, clients, epsilon), values))
+            rows.append(Row(f"{UNIT} n={n} K={clients}", (UNIT, n, clients, epsilon), values, beside=True))
     title = f"FSIR, Table {table}: mean distance, epsilon = {epsilon:g} at each site"
     return Study(f"fsir-table-{table}", title, _NOTE, tuple(rows), low_dimension)
 

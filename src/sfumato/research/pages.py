@@ -10,6 +10,8 @@ from sfumato.research.study import Row, Study, Summary
 
 OURS = "#1b5e8c"
 OTHERS = ("#888888", "#b3402a", "#e08a6d", "#4f7942", "#a3c08a", "#7a5195", "#c3a2d6", "#d9a521", "#222222")
+NOT_PRIVATE = ("SIR", "Oracle-SIR", "Lasso-SIR")
+"""Printed columns of methods that promise no privacy."""
 _INK = "font-family='system-ui, sans-serif' font-size='12' fill='#444'"
 _SIZE, _EDGE, _TOP = 320, 40, 28
 """Of a panel of curves."""
@@ -271,11 +273,24 @@ def _tight(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
 
 
 def _below(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
-    """In how many rows ours is below everything that is printed there; rows beside the printed table do not count."""
-    rows = [row for row in study.rows if row.printed and "," not in row.label and (row.label, "sfumato") in summaries]
-    lost = [row.label for row in rows if summaries[row.label, "sfumato"].value >= min(row.printed.values())]
+    """In how many rows ours is below all private columns printed there, by two standard errors, and where it is not."""
+    found: dict[str, list[str]] = {"below": [], "level": [], "above": []}
+    for row in study.rows:
+        printed = [value for name, value in row.printed.items() if name not in NOT_PRIVATE]
+        ours = summaries.get((row.label, "sfumato"))
+        if printed and ours is not None and not row.beside:
+            reach = 2.0 * ours.error if math.isfinite(ours.error) else 0.0
+            gap = ours.value - min(printed)
+            found["below" if gap < -reach else "above" if gap > reach else "level"].append(row.label)
+    rows = sum(map(len, found.values()))
     if not rows:
         return ""
-    return f"sfumato is below every printed column in {len(rows) - len(lost)} of {len(rows)} rows" + (
-        f"; not in: {'; '.join(lost)}." if lost else "."
+    rest = [
+        f"{words}: {'; '.join(found[side])}"
+        for side, words in (("level", "within two standard errors of it"), ("above", "above it"))
+        if found[side]
+    ]
+    whole = (
+        f"sfumato is below the best private value printed in {len(found['below'])} of {rows} rows (two standard errors)"
     )
+    return "; ".join([whole, *rest]) + "."

@@ -14,11 +14,15 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its name, the arguments of a replication, and the printed values by column."""
+    """One row: its name, the arguments of a replication, and the printed values by column.
+
+    A row `beside` the printed table repeats a printed row in another reading; it does not count in the verdict.
+    """
 
     label: str
     arguments: tuple[str | int | float, ...]
     printed: Values
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
