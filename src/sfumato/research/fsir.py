@@ -57,12 +57,14 @@ def fsir_paper(
     mechanism: Literal["iid", "mvg"],
     *,
     truncation: float = 3.0,
+    smallest: int | None = None,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, Ledger]:
     """Directions (k, p) from ``(x, slice of y)`` at each site, and a ledger that claims nothing.
 
-    The truncation level is not printed; 3 keeps 99.7 % of standard normal coordinates. Covariances get the noise of
-    Lemma 1 (with the square root its second statement has) and are averaged: the printed merge squares them.
+    The truncation level is not printed; 3 keeps 99.7 % of standard normal coordinates. The noise is scaled by n_0, the
+    size of the `smallest` slice, which is counted at each site unless it is given. Covariances get the noise of Lemma 1
+    (with the square root its second statement has) and are averaged: the printed merge squares them.
     """
     warning = f"FSIR-{mechanism.upper()} as printed gives no privacy: {REASONS[mechanism]}"
     warnings.warn(warning, PrivacyWarning, stacklevel=2)
@@ -71,7 +73,8 @@ def fsir_paper(
     means, covariance = np.zeros((p, slices)), np.zeros((p, p))
     for x, slice_of in sites:
         weight = len(x) / total
-        means = means + weight * _means(x, slice_of, slices, epsilon, delta, mechanism, truncation, rng)
+        least = max(int(np.bincount(slice_of, minlength=slices).min()), 1) if smallest is None else smallest
+        means = means + weight * _means(x, slice_of, slices, epsilon, delta, mechanism, truncation, least, rng)
         covariance = covariance + weight * _covariance(x, epsilon, delta, rng)
     u = np.linalg.svd(means, full_matrices=False)[0][:, :k]
     directions = np.linalg.qr(np.linalg.pinv(covariance) @ u)[0].T
@@ -89,13 +92,13 @@ def _means(
     delta: float,
     mechanism: str,
     truncation: float,
+    smallest: int,
     rng: np.random.Generator,
 ) -> FloatArray:
     """Proposition 2 or Algorithm 2 of the paper."""
     n, p = x.shape
     one_hot = np.eye(slices)[slice_of]
     truncated = np.clip(x, -truncation, truncation).T @ one_hot / n
-    smallest = max(int(one_hot.sum(axis=0).min()), 1)
     if mechanism == "iid":
         sensitivity = 2 * truncation * math.sqrt(p) / smallest
         std = sensitivity * math.sqrt(max(math.log(1 / delta), 0.0)) / epsilon

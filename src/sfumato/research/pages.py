@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from html import escape
 
 from sfumato.research.run import POINT, Done, cells, columns, table
-from sfumato.research.study import Row, Study, Summary
+from sfumato.research.study import CHOSEN, Row, Study, Summary
 
 OURS = "#1b5e8c"
 OTHERS = ("#888888", "#b3402a", "#e08a6d", "#4f7942", "#a3c08a", "#7a5195", "#c3a2d6", "#d9a521", "#222222")
-NOT_PRIVATE = ("SIR", "Oracle-SIR", "Lasso-SIR")
-"""Printed columns of methods that promise no privacy."""
+NOT_RIVALS = ("SIR", "Oracle-SIR", "Lasso-SIR", CHOSEN)
+"""Printed columns that promise no privacy, or are no losses."""
 _INK = "font-family='system-ui, sans-serif' font-size='12' fill='#444'"
 _SIZE, _EDGE, _TOP = 320, 40, 28
 """Of a panel of curves."""
@@ -153,9 +153,14 @@ def picture(study: Study, done: Done) -> str:
 
 def dots(study: Study, done: Done) -> tuple[str, int, int]:
     """Marks, width and height: one axis, row by row."""
-    summaries = {key: one for key, one in cells(study, done).items() if POINT not in key[1]}
+    summaries = {
+        key: one for key, one in cells(study, done).items() if POINT not in key[1] and not key[1].startswith(CHOSEN)
+    }
     printed, measured = columns(study, summaries)
-    axis = Axis.of([one.value for one in summaries.values()] + [v for row in study.rows for v in row.printed.values()])
+    axis = Axis.of(
+        [one.value for one in summaries.values()]
+        + [value for row in study.rows for name, value in row.printed.items() if name != CHOSEN]
+    )
     colour = colours(measured)
     legend, top = _legend(colour, bool(printed))
     bottom = top + _LINE * len(study.rows)
@@ -173,7 +178,7 @@ def _row(row: Row, y: int, axis: Axis, summaries: Mapping[tuple[str, str], Summa
         f"<text x='{_LEFT - 12}' y='{y + 4}' text-anchor='end'>{escape(row.label)}</text>"
         f"<line x1='{_LEFT}' x2='{_LEFT + _WIDTH}' y1='{y}' y2='{y}' stroke='#eee'/>"
     ]
-    for name, value in row.printed.items():
+    for name, value in ((name, value) for name, value in row.printed.items() if name != CHOSEN):
         marks.append(_dot(axis.at(value), y, "none", "#555", f"printed {name}: {value}"))
     for name, shade in colour.items():
         if (row.label, name) in summaries:
@@ -227,7 +232,7 @@ def verdict(study: Study, done: Done) -> list[str]:
         return []
     summaries = cells(study, done)
     sentences = []
-    for method in dict.fromkeys(name for row in study.rows for name in row.printed):
+    for method in dict.fromkeys(name for row in study.rows for name in row.printed if name != CHOSEN):
         pairs = [
             (row.printed[method], summaries[row.label, f"{method} paper"])
             for row in study.rows
@@ -247,7 +252,7 @@ def _reached(method: str, pairs: list[tuple[float, Summary]]) -> str:
         f"{method}: printed {min(printed):.3f} to {max(printed):.3f}; with the printed noise we measure "
         f"{min(measured):.3f} to {max(measured):.3f}. "
         + ("No row reaches" if reached == 0 else f"{reached} of {len(pairs)} rows reach")
-        + " the printed value (the authors' code was not seen)."
+        + " the printed value within two standard errors (the authors' code was not seen)."
     )
 
 
@@ -256,7 +261,7 @@ def _tight(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
     worse, compared = [], 0
     for (label, column), paper in summaries.items():
         tight = summaries.get((label, column.replace(" paper", " tight")))
-        if column.endswith(" paper") and tight is not None:
+        if column.endswith(" paper") and tight is not None and not column.startswith(CHOSEN):
             compared += 1
             if tight.value - paper.value > 2.0 * (tight.error**2 + paper.error**2) ** 0.5:
                 worse.append(f"{column.removesuffix(' paper')} in {label}")
@@ -276,7 +281,7 @@ def _below(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
     """In how many rows ours is below all private columns printed there, by two standard errors, and where it is not."""
     found: dict[str, list[str]] = {"below": [], "level": [], "above": []}
     for row in study.rows:
-        printed = [value for name, value in row.printed.items() if name not in NOT_PRIVATE]
+        printed = [value for name, value in row.printed.items() if name not in NOT_RIVALS]
         ours = summaries.get((row.label, "sfumato"))
         if printed and ours is not None and not row.beside:
             reach = 2.0 * ours.error if math.isfinite(ours.error) else 0.0
