@@ -147,7 +147,7 @@ def test_standard_errors_hold_for_samples_of_two_peaks_and_agree_with_theory_for
     normal = np.random.default_rng(0).normal(size=400)
     for statistic, factor, tolerance in (("mean", 1.0, 0.15), ("median", 1.2533, 0.3)):
         assert summarise(normal, statistic).error == pytest.approx(factor / 20, rel=tolerance)
-    assert summarise([0.3] * 20, "median").error == 0.0
+    assert summarise([0.3] * 20, "median").error < 1e-12
 
 
 def test_every_figure_of_private_slices_has_its_panel_of_gap_and_loss():
