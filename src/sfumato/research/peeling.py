@@ -8,7 +8,7 @@ from sfumato.bounds import Grid
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
-from sfumato.research.pencil import Pencil, Sliced
+from sfumato.research.pencil import Pencil, Sliced, training_half
 from sfumato.research.sums import ProductRows, SliceSums
 from sfumato.typing import FloatArray, IntArray
 
@@ -52,9 +52,13 @@ def plan_steps(share: float, picks: int | None = None) -> tuple[Line, ...]:
     return lines
 
 
-def peel_kernel(curator: Curator, grid: Grid, sliced: Sliced, name: str = "peel") -> IntArray:
-    """Features with the largest diagonal of the kernel, best first (Algorithm B.5, lines 2 to 6)."""
-    return curator.select(SliceSums(grid, sliced.bins), name)
+def peel_kernel(curator: Curator, grid: Grid, sliced: Sliced, name: str = "peel", half: bool = False) -> IntArray:
+    """Features with the largest diagonal of the kernel, best first (Algorithm B.5, lines 2 to 6).
+
+    With `half` only the half of the records is asked that `choose_size` makes its candidates from.
+    """
+    query = SliceSums(grid, sliced.bins)
+    return curator.select(training_half(query) if half else query, name)
 
 
 def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:

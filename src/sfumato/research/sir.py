@@ -40,7 +40,6 @@ from sfumato.research.pencil import (
     bic_dimension,
     choose_size,
     histogram_slices,
-    leading,
     matrices,
     moments_of,
     pencil,
@@ -127,9 +126,11 @@ class PaperTask:
             lines += plan_peeling("peel", self.peeled, 0.25)
         if self.method in FLOWS:
             return Plan(lines + plan_flow(0.7, "2.12 r / 1.41 r"))
-        lines += plan_moments(0.9 if self.method in ("dp-ini", "dp-sini") else 0.5)
+        moments = 0.9 if self.method in ("dp-ini", "dp-sini") else 0.5
         if self.validate:
-            lines += plan_validation(0.15)
+            lines += plan_validation(0.5 * moments, 0.15)
+            moments *= 0.5
+        lines += plan_moments(moments)
         match self.method:
             case "dp-sir":
                 lines += plan_parts(0.4)
@@ -144,16 +145,15 @@ def tight(task: PaperTask, curator: Curator) -> tuple[Outcome, IntArray]:
     """The algorithm with bounded sums and one total budget."""
     grid = task.grid
     sliced = histogram_slices(curator, task.response, *task.slicing)
-    support = peel_kernel(curator, grid, sliced) if task.is_sparse else np.arange(task.n_features)
-    view = ColumnView(curator, support) if task.is_sparse else curator
+    support = peel_kernel(curator, grid, sliced, half=task.validate) if task.is_sparse else np.arange(task.n_features)
     n = float(task.n_records) if task.n_records is not None else max(sliced.total, 10.0 * task.n_features)
+    if task.validate:
+        support = support[: choose_size(curator, grid, sliced, support, n, task.n_directions)]
+    view = ColumnView(curator, support) if task.is_sparse else curator
     if task.method in FLOWS:
         return _flow(task, view, sliced, support, n)
     found = pencil(view, some_columns(grid, support), sliced, n)
     k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.shares)), len(support))
-    if task.validate:
-        size = choose_size(view, some_columns(grid, support), sliced, found, k)
-        support, found = support[:size], leading(found, size)
     state = start(found, support, k)
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
         state = descend_rows(curator, grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
