@@ -160,3 +160,29 @@ def test_a_noisy_b_has_no_real_square_root():
     upper = np.triu(noise)
     noisy = np.eye(10) + upper + np.triu(noise, 1).T
     assert np.linalg.eigvalsh(noisy).min() < 0
+
+
+def test_the_gradient_of_the_penalised_problem_has_twice_the_penalty_printed():
+    """Central differences of -tr(B'MB) + penalty |B'SB - I|^2 at a random B; the problem is of degree four."""
+    rng = np.random.default_rng(8)
+    p, k, penalty, h = 4, 2, 0.7, 1e-4
+    root, base, B = rng.normal(size=(p, p)), rng.normal(size=(p, p)), rng.normal(size=(p, k))
+    M, S = root @ root.T, base @ base.T
+
+    def loss(B):
+        excess = B.T @ S @ B - np.eye(k)
+        return -np.trace(B.T @ M @ B) + penalty * (excess**2).sum()
+
+    steps = [np.eye(p * k)[i].reshape(p, k) * h for i in range(p * k)]
+    slope = np.array([(loss(B + step) - loss(B - step)) / (2 * h) for step in steps]).reshape(p, k)
+    right, printed = (-2 * M @ B + c * penalty * S @ B @ (B.T @ S @ B - np.eye(k)) for c in (4, 2))
+    assert np.abs(slope - right).max() < 1e-3 < 1 < np.abs(slope - printed).max()
+
+
+def test_the_minimiser_of_lemma_g3_is_that_of_half_the_penalty():
+    """B = V (I + L / penalty)^(1/2) makes -2MB + 2 penalty SB(B'SB - I) vanish, the printed gradient."""
+    values, penalty = np.array([0.8, 0.3]), 0.5
+    B = np.eye(3)[:, :2] * np.sqrt(1 + values / penalty)
+    M, S = np.diag([0.8, 0.3, 0.0]), np.eye(3)
+    gradient = {c: -2 * M @ B + c * penalty * S @ B @ (B.T @ S @ B - np.eye(2)) for c in (2, 4)}
+    assert np.abs(gradient[2]).max() < 1e-12 < 0.1 < np.abs(gradient[4]).max()

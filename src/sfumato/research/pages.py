@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from html import escape
 
 from sfumato.research.run import POINT, Done, cells, columns, table
+from sfumato.research.scatter import INK, Panel, document, side_by_side
 from sfumato.research.study import CHOSEN, Row, Study, Summary
 
 OURS = "#1b5e8c"
 OTHERS = ("#888888", "#b3402a", "#e08a6d", "#4f7942", "#a3c08a", "#7a5195", "#c3a2d6", "#d9a521", "#222222")
 NOT_RIVALS = ("SIR", "Oracle-SIR", "Lasso-SIR", CHOSEN)
 """Printed columns that promise no privacy, or are no losses."""
-_INK = "font-family='system-ui, sans-serif' font-size='12' fill='#444'"
 _SIZE, _EDGE, _TOP = 320, 40, 28
 """Of a panel of curves."""
 _LEFT, _WIDTH, _LINE, _NAME, _ACROSS = 190, 560, 26, 150, 5
@@ -25,16 +25,6 @@ def colours(names: Sequence[str]) -> dict[str, str]:
     """Of every column; that of this package stands out in every picture."""
     others = [name for name in names if name != "sfumato"]
     return {name: OTHERS[others.index(name) % len(OTHERS)] if name in others else OURS for name in names}
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """The curves of one row: marks in a box of this size."""
-
-    label: str
-    marks: str
-    width: int = _EDGE + _SIZE + 130
-    height: int = _TOP + _SIZE + 32
 
 
 def panels(study: Study, done: Done) -> list[Panel]:
@@ -68,7 +58,7 @@ def _panel(label: str, points: dict[str, list[tuple[float, float]]]) -> Panel:
         marks.append(f"<polyline points='{path}' fill='none' stroke='{shades[name]}' stroke-width='2'/>")
         where = f"x='{_EDGE + _SIZE + 8}' y='{_TOP + 16 + 18 * i}' fill='{shades[name]}'"
         marks.append(f"<text {where}>{escape(name)}</text>")
-    return Panel(label, "".join(marks))
+    return Panel(label, "".join(marks), _EDGE + _SIZE + 130, _TOP + _SIZE + 32)
 
 
 def _frame(label: str) -> str:
@@ -124,31 +114,19 @@ class Axis:
         return _LEFT + _WIDTH * part
 
 
-def drawing(study: Study, done: Done) -> str:
-    """A file of its own: the curves of a study that has any, else its dots."""
+def drawing(study: Study, done: Done, data: str | None = None) -> str:
+    """A file of its own: the study's own picture or curves if it has any, else its dots."""
+    if study.picture is not None and data is not None:
+        return study.picture(data)
     found = panels(study, done)
-    if not found:
-        return _document(*dots(study, done), study.title)
-    width, height = sum(one.width for one in found), max(one.height for one in found)
-    placed, left = [], 0
-    for one in found:
-        placed.append(f"<g transform='translate({left} 0)'>{one.marks}</g>")
-        left += one.width
-    return _document("".join(placed), width, height, study.title)
-
-
-def _document(marks: str, width: int, height: int, title: str) -> str:
-    return (
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' {_INK}><title>{escape(title)}</title>"
-        f"<rect width='100%' height='100%' fill='white'/>{marks}</svg>\n"
-    )
+    return side_by_side(found, study.title) if found else document(*dots(study, done), study.title)
 
 
 def picture(study: Study, done: Done) -> str:
     """Part of a page."""
     marks, width, height = dots(study, done)
     title = f"<title>{escape(study.title)}</title>"
-    return f"<svg viewBox='0 0 {width} {height}' role='img' {_INK}>{title}{marks}</svg>"
+    return f"<svg viewBox='0 0 {width} {height}' role='img' {INK}>{title}{marks}</svg>"
 
 
 def dots(study: Study, done: Done) -> tuple[str, int, int]:
@@ -204,8 +182,9 @@ def _legend(colour: Mapping[str, str], printed: bool) -> tuple[str, int]:
     return "".join(parts), 56 + 20 * ((len(names) - 1) // _ACROSS)
 
 
-def page(study: Study, done: Done, command: str) -> str:
+def page(study: Study, done: Done, command: str, data: str | None = None) -> str:
     """The page as text; it loads nothing from elsewhere."""
+    own = study.picture(data) if study.picture is not None and data is not None else picture(study, done)
     header, rows = table(study, done)
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
@@ -216,7 +195,7 @@ def page(study: Study, done: Done, command: str) -> str:
         "margin:2em auto;padding:0 1em;color:#222}table{border-collapse:collapse;font-size:13px}"
         "td,th{padding:.25em .6em;border-bottom:1px solid #ddd;text-align:right}"
         "td:first-child,th:first-child{text-align:left}</style></head><body>"
-        f"<h1>{escape(study.title)}</h1><p>{escape(study.note)}</p>{picture(study, done)}{curves(study, done)}"
+        f"<h1>{escape(study.title)}</h1><p>{escape(study.note)}</p>{own}{curves(study, done)}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         f"<p>{study.statistic} over replications ± standard error. Made by <code>{escape(command)}</code>.</p>"
         "</body></html>\n"

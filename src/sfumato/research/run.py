@@ -140,7 +140,9 @@ def markdown(study: Study, done: Done, command: str, picture: str, remarks: Sequ
         f"`{command}`: {study.statistic} over {' to '.join(map(str, counts))} replications ± bootstrap standard error.",
         "",
     ]
-    lines += [f"![Every row of the table below as dots on one axis, or as curves.]({picture})", ""]
+    shown = "Every row of the table below as dots on one axis, or as curves."
+    shown = shown if study.picture is None else "The points of the study along the directions of every method."
+    lines += [f"![{shown}]({picture})", ""]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 

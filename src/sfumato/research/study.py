@@ -48,6 +48,8 @@ class Study:
     data : str
         What the table must hold that the user gives by path, which is then the first argument of `run`; empty if the
         data are simulated.
+    picture : callable, optional
+        Draws a picture (SVG) from the path of the table, in place of the dots of the results.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Study:
     run: Callable[..., Values]
     statistic: Literal["mean", "median"] = "mean"
     data: str = ""
+    picture: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
