@@ -9,7 +9,9 @@ from sfumato import Bounds, InputError, PrivateSparsePCA, subspace_distance
 BOX = Bounds(-20, 20)
 
 
-@parametrize_with_checks([PrivateSparsePCA(random_state=0), PrivateSparsePCA(random_state=0, method="dp-spca")])
+@parametrize_with_checks(
+    [PrivateSparsePCA(bounds="search", method=method, random_state=0) for method in ("auto", "dp-spca")]
+)
 def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
 
@@ -91,7 +93,7 @@ def test_bad_parameters_are_refused_in_a_sentence_that_names_them(options):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("method", ["screen", "dp-spca", "truncated-rayleigh-flow"])
-@pytest.mark.parametrize("bounds", [None, Bounds(-1, 1)])
+@pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)])
 def test_nothing_inside_the_domain_raises_or_warns(method, bounds):
     for x in (np.zeros((30, 12)), np.full((30, 12), 1e300), np.eye(12), np.ones((1, 12))):
         assert np.isfinite(PrivateSparsePCA(1, bounds=bounds, method=method).fit(x).directions_).all()

@@ -27,6 +27,7 @@ from sfumato.model.fields import (
     places,
     record,
     relation,
+    said_of_bounds,
     series,
     truth,
     whole,
@@ -101,7 +102,7 @@ PARAMETERS: dict[str, Reader] = {
     "rho": optional(number),
     "relation": relation,
     "n_directions": given(lambda value, sizes: directions_of(value, sizes["most"])),
-    "bounds": optional(bounds("p")),
+    "bounds": said_of_bounds("p"),
     "random_state": optional(whole()),
 }
 CLASSES: dict[str, Reader] = {"classes": optional(labels)}
@@ -189,6 +190,6 @@ MODELS = (
         EXPLAINING | {"rule": optional(RULE), "used": optional(places("h", "codes"))},
         _discriminant,
     ),
-    Kind(cca.PrivateCCA, PARAMETERS | {"y_bounds": optional(bounds("q"))} | _by(cca.METHODS), PAIRS, _pair),
+    Kind(cca.PrivateCCA, PARAMETERS | {"y_bounds": said_of_bounds("q")} | _by(cca.METHODS), PAIRS, _pair),
 )
 KINDS = {kind.make.__name__: kind for kind in MODELS}
