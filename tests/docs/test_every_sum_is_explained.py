@@ -21,5 +21,7 @@ def test_every_sum_of_the_core_has_its_sensitivity_on_the_page():
         importlib.import_module(module.name)
     named = {kind.__name__ for kind in sums(BoundedSum) if kind.__module__.startswith("sfumato.statistics.")}
     text = PAGE.read_text()
-    missing = {name for name in named - {"Histogram"} if f"`{name}`" not in text}  # Histogram is what four of them share
+    missing = {
+        name for name in named - {"Histogram"} if f"`{name}`" not in text
+    }  # Histogram is what four of them share
     assert len(named) > 12 and not missing

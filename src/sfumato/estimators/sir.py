@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import GivenBounds
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
 from sfumato.estimators.base import PrivateReducer, location_of
@@ -47,9 +47,11 @@ class PrivateSIR(PrivateReducer):
         The total privacy budget of everything that touches the data, found bounds and pictures included.
     n_directions : int or "auto"
         "auto" keeps those that a test finds, at least one; this costs nothing (see `choice_`).
-    bounds : Bounds, optional
-        Range of each feature, known without looking at the data. None: location and scale are found privately
-        and charged to the same budget.
+    bounds : Bounds, mapping, "search" or None
+        Range of each feature, or of some (``{"age": (0, 120), "grade": range(1, 8)}``, by name or position), known
+        without looking at the data. The others are found privately and charged to the same budget; of columns of true
+        and false, and of ranges of integers, nothing is bought. If there are too few records to find them, `fit`
+        refuses before anything is spent; "search", for all features or as the value of some, goes on all the same.
     method : {"auto", "descent", "one-shot"}
         "descent" asks several small questions, each with less noise than the last; "one-shot" asks once.
         "auto" takes the one with the least expected loss, forecast from public numbers alone: "descent",
@@ -93,6 +95,9 @@ class PrivateSIR(PrivateReducer):
         Released centre and standard deviation of the (clipped) features.
     bounds_ : Bounds
         Those given, or those found.
+    unseen_features_ : ndarray
+        Names (or positions) of features of which no spread was seen: constants, or rare values that do not show
+        through the noise. Their scale is a guess, wide rather than narrow.
     ledger_ : Ledger
         Every release with purpose, sensitivity, noise and cost; ``ledger_.guarantee`` is the privacy statement.
     picture_ : Picture or None
@@ -127,7 +132,7 @@ class PrivateSIR(PrivateReducer):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
+        bounds: GivenBounds = None,
         method: str = "auto",
         *,
         relation: str = "replace",

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import GivenBounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import known_of
 from sfumato.estimators.parameters import chosen_method, directions_of, share_of
@@ -37,7 +37,7 @@ class PrivateSparseSIR(PrivateSIR):
         The total privacy budget of everything that touches the data.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, optional
+    bounds : Bounds, mapping, "search" or None
         Range of each feature, known without looking at the data. A sign is that of the difference from the *middle*
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
@@ -83,7 +83,7 @@ class PrivateSparseSIR(PrivateSIR):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
+        bounds: GivenBounds = None,
         method: str = "auto",
         *,
         max_features: int | str = "auto",
