@@ -139,7 +139,7 @@ def test_a_second_ctrl_c_at_the_end_loses_neither_the_model_nor_the_account(name
     code, _, err = sfumato(*words(name), "--cap-ledger", "study.jsonl", "--out", "never")
     monkeypatch.undo()
     (draft,) = (here / "never").iterdir()
-    assert code == 130 and str(draft) in err and (draft / "model.json").exists()
+    assert code == 130 and str(draft) in err and (draft / "model.json").exists() and "no result" not in err
     text = (here / "study.jsonl").read_text()
     assert FileLedger(here / "study.jsonl").total() == pytest.approx(1.0, abs=1e-6) and f"by {name}" in text
     assert sorted(os.listdir(here)) == ["bounds.toml", "never", "patients.csv", "study.jsonl"]

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -109,6 +110,18 @@ def test_a_run_that_fails_gives_back_what_it_did_not_use(path):
     run.reserve(plan(1))
     del run
     assert cap.remaining() == CAP or cap.remaining().epsilon == pytest.approx(3)
+    assert [found.state for found in cap.runs()] == ["closed"]
+
+
+def test_a_run_collected_while_the_lock_is_held_waits_for_it_elsewhere(path):
+    cap = FileLedger(path, CAP)
+    run = cap.begin()
+    run.reserve(plan(1))
+    begun = time.monotonic()
+    with disk.locked(path, write=True):
+        del run
+    while cap.remaining().epsilon < 2.9 and time.monotonic() < begun + 30:
+        time.sleep(0.01)
     assert [found.state for found in cap.runs()] == ["closed"]
 
 

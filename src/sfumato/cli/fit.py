@@ -220,6 +220,8 @@ def _fit(study: Study, wishes: Wishes, ledger: Any, draft: Draft, bar: Bar) -> t
 
 def _say_what_it_cost(draft: Draft, ledger: "FileLedger | None") -> None:
     """After an interruption: what is on the disk, or what was spent for nothing."""
+    if draft.unplaced:
+        return  # its place is told when the draft is left
     if draft.kept:
         note(f"the model was paid for and is {draft.target / 'model.json'}; 'sfumato report' makes its report.")
     elif ledger is None:

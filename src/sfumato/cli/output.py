@@ -102,6 +102,11 @@ class Draft:
                 ) from None
             raise
 
+    @property
+    def unplaced(self) -> bool:
+        """Whether results were written that are not in place."""
+        return any(path != self._space for path in self._folder.glob("*"))
+
     def keep(self, write: Callable[[Path], object], instead_of: str = "") -> None:
         """Write results and put them in place. Paid for, so no interruption and no error loses them.
 

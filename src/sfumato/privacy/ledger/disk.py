@@ -14,6 +14,7 @@ import platform
 import re
 import secrets
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,17 +31,25 @@ NETWORK = re.compile(
 )
 """File systems whose locks may not hold between machines; a name after ``fuse.`` counts as itself."""
 _BLOCK, _TAIL = 2**20, 2**22
+_HELD = threading.local()
 
 
 @contextlib.contextmanager
 def locked(path: Path, *, write: bool) -> Iterator[int]:
     """An open, locked descriptor of the ledger; one writer or many readers at a time, on this machine."""
     fd = _open(path, write)
+    _HELD.count = getattr(_HELD, "count", 0) + 1
     try:
         _lock(fd, path, write)
         yield fd
     finally:
+        _HELD.count -= 1
         os.close(fd)  # gives up the lock
+
+
+def held() -> bool:
+    """Whether this thread holds the lock of a ledger, so that it may wait for itself if it wants another."""
+    return getattr(_HELD, "count", 0) > 0
 
 
 def read_from(fd: int, path: Path, offset: int) -> bytes:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -358,8 +359,13 @@ class FileLedger(Ledger):
 
 
 def _give_back(path: Path, run: str, pid: int) -> None:
-    """When a run's ledger is gone without having used its plan: close the run. Never from a forked copy."""
-    if os.getpid() == pid:
+    """When a run's ledger is gone without having used its plan: close the run. Never from a forked copy.
+
+    Python may collect it at any moment, also while this very thread holds the lock: then another thread waits for it.
+    """
+    if os.getpid() == pid and disk.held():
+        threading.Thread(target=_give_back, args=(path, run, pid)).start()
+    elif os.getpid() == pid:
         with contextlib.suppress(OSError, SfumatoError):
             ledger = FileLedger(path, allow_network=True)
             ledger._run = run
