@@ -256,13 +256,13 @@ def _bounds(known: PartialBounds, view: _View, counts: Release, n_records: int |
     noise = _noise(counts)
     total_noise = 0.0 if n_records is not None else noise * float(np.sqrt(counts.value.shape[1] / len(asked)))
     boxed = np.isin(asked, known.boxed)
-    half, shown = _half_widths(counts.value, noise, n, total_noise, boxed)
     middle, step = view.middle[asked], view.step[asked]
+    widest = np.maximum(middle - known.lower[asked], known.upper[asked] - middle)  # nan where nothing is known
+    half, shown = _half_widths(counts.value, noise, n, total_noise, np.where(boxed, widest, np.inf))
     # Far from zero and no spread to be seen: so wide that the feature weighs nothing, rather than a guess.
     half = np.where(~shown & (middle != 0), np.abs(middle), np.maximum(half, step))
     half = np.maximum(half, 2.0**-30 * np.abs(middle))  # floats must tell both ends apart
     # Nothing was seen inside known bounds: as wide as they allow from the middle, which is where most records are.
-    widest = np.maximum(middle - known.lower[asked], known.upper[asked] - middle)
     half = np.where(boxed & ~shown, widest, half)
     centre, half_width = known.lower / 2 + known.upper / 2, known.upper / 2 - known.lower / 2
     told = boxed & shown
@@ -291,19 +291,25 @@ def _agreeing(
 
 
 def _half_widths(
-    counts: FloatArray, noise: float, n: float, total_noise: float, boxed: NDArray[np.bool_]
+    counts: FloatArray, noise: float, n: float, total_noise: float, widest: FloatArray
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Half widths from histograms of distances, and which features showed a distance of their own.
+
+    `widest` is how far known bounds let a record be from the middle; infinite where they are not known.
 
     A feature of which nothing stands out, though records are missing from the middle, has its scale where they most
     likely are. All others of which nothing shows are looked at together; if they show nothing either, they are taken
     for 0 and 1, which is right for rare events.
     """
-    # Inside a box few octaves can hold records: less is needed to tell that they do, and a false alarm is harmless.
+    # Inside a box few octaves can hold records: less is needed to tell that they do, and a false alarm is harmless
+    # because those beyond the box are not looked at.
+    boxed = np.isfinite(widest)
     needed = np.where(boxed, SEEN_IN_BOX, SEEN)
     seen = np.array([seen_bins(row, noise, factor) for row, factor in zip(counts, needed, strict=True)])
     off = n - np.where(seen[:, 0], counts[:, 0], 0.0)
     counts, seen = counts[:, 1:], seen[:, 1:]
+    inside = np.ceil(np.log2(np.where(boxed, widest, 1.0))) + OCTAVES
+    seen &= ~boxed[:, None] | (np.arange(1, counts.shape[1] + 1) <= inside[:, None])
     ends = (seen * np.arange(1, counts.shape[1] + 1)).max(axis=1)
     error = float(np.hypot(noise, total_noise))
     sure = off - MISSING * error
