@@ -31,10 +31,12 @@ from sfumato.audit.one_run import one_run, sir_canaries
 from sfumato.audit.table import RELATIONS, markdown
 from sfumato.audit.tracing import private_direction, raw_direction, roc_svg, trace
 from sfumato.privacy.noise import SeededNoise
+from sfumato.research import members
 
 RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
 DELTA = 1e-6
+QUERIES = queries() | members.queries()
 SURE = 1 - 0.01 / 80  # up to 80 sharp checks: 99 % for all together
 SIZES = ("neck", "chest", "abdom", "hip", "thigh", "knee", "ankle", "biceps", "forearm", "wrist")
 MEASURES = ("age", "weight", "height", *SIZES)
@@ -72,7 +74,7 @@ def releases(kept, given):
     lines.append("|---|---|---|---|---|")
     for epsilon, count in ((3.0, given.runs), (1.0, 4 * given.runs)):
         mu = Budget.approximate(epsilon, DELTA).mu()
-        for title, query in queries().items():
+        for title, query in QUERIES.items():
             for relation in RELATIONS:
                 name = f"{title}, {relation}, epsilon = {epsilon:g}"
                 pair, mechanism = worst_pair(query, relation), release_of(query, relation, mu)
@@ -90,7 +92,7 @@ def releases(kept, given):
 def picks(kept, given):
     """One pick by the exponential mechanism, of every query that is answered so."""
     rows = []
-    for name, query in selections().items():
+    for name, query in selections(QUERIES).items():
         for relation in RELATIONS:
             pair = worst_selection_pair(query, relation)
             args = (selection_of(query, relation, 1.0), pair.d, pair.d_prime, (1.0, 0.0), given.runs)
@@ -116,7 +118,7 @@ def plan_of_fits():
         (f"{title}, {relation}, epsilon = {epsilon:g}", case)
         for relation in RELATIONS
         for epsilon in (3.0, 1.0)
-        for title, case in cases(epsilon, DELTA, relation).items()
+        for title, case in (cases(epsilon, DELTA, relation) | members.cases(epsilon, DELTA, relation)).items()
         if epsilon == 3.0 or title in usual
     ]
 

@@ -15,14 +15,14 @@ from sfumato import Bounds, Budget, subspace_distance
 from sfumato.estimators.pipeline import Task
 from sfumato.federated.task import ENOUGH, FEW_FUNCTIONS, FEW_ROUNDS, PLENTY, schedule_of
 from sfumato.iterate.descent import Schedule
-from sfumato.iterate.fsir import fsir_iid
-from sfumato.iterate.fsir_shaped import fsir_shaped, plan_shaped
 from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.iterate.ranks import find_ranks, plan_ranks
-from sfumato.papers.he import delta_of, drawn
-from sfumato.papers.sites import MergedSites
+from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
+from sfumato.research.fsir import fsir_iid, fsir_shaped, plan_shaped
+from sfumato.research.he_tables import delta_of, drawn
+from sfumato.research.many_sites import MergedSites
 from sfumato.sources import ArraySource
 
 CELLS = (
@@ -45,7 +45,7 @@ def each(model: str, n: int, clients: int, epsilon: float, seed: int) -> tuple[f
     losses = []
     for schedule in (FEW_ROUNDS, FEW_FUNCTIONS, Schedule()):
         task = Task(10, n * clients, Response(), len(truth), Bounds(-6.0, 6.0), schedule=schedule)
-        losses.append(subspace_distance(task.run(sites.open(task.plan())).spectrum.directions, truth))
+        losses.append(subspace_distance(drive(task.run(), sites.open(task.plan())).spectrum.directions, truth))
     return tuple(losses)
 
 
@@ -58,7 +58,7 @@ def trusted(model: str, n: int, clients: int, epsilon: float, seed: int) -> tupl
     for noises in (1.0, clients / (clients - 1), clients / (clients // 2), float(clients)):
         schedule = schedule_of(clients, n * clients, budget) if noises == clients else task.schedule
         chosen = replace(task, schedule=schedule)
-        found = chosen.run(MergedSites(source, noises, budget).open(chosen.plan()))
+        found = drive(chosen.run(), MergedSites(source, noises, budget).open(chosen.plan()))
         losses.append(subspace_distance(found.spectrum.directions, truth))
     return tuple(losses)
 
@@ -70,8 +70,8 @@ def shaped(model: str, n: int, clients: int, epsilon: float, seed: int) -> tuple
     losses = []
     for fit, lines in ((fsir_iid, plan_one_shot(0.9)), (fsir_shaped, plan_shaped(0.9))):
         curator = sites.open(Plan((*plan_ranks(Response(), 0.1), *lines)))
-        ranks, grid = find_ranks(curator, Response()), Bounds(-6.0, 6.0).grid(10)
-        found = fit(curator, grid, ranks, n * clients, 2.0 * np.sqrt(10), 6, len(truth))
+        ranks, grid = drive(find_ranks(Response()), curator), Bounds(-6.0, 6.0).grid(10)
+        found = drive(fit(grid, ranks, n * clients, 2.0 * np.sqrt(10), 6, len(truth)), curator)
         losses.append(subspace_distance(found, truth))
     return tuple(losses)
 

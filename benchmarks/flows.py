@@ -4,6 +4,7 @@ import numpy as np
 
 from benchmarks.study import mean, replicate, write
 from sfumato import Bounds, PrivateCCA, PrivateLDA, PrivatePCA, PrivateSparsePCA, subspace_distance
+from sfumato.research import DPSPCA, RayleighFlowCCA, RayleighFlowLDA, RayleighFlowPCA, TruncatedRayleighFlowPCA
 
 
 def first_directions(n: int, seed: int) -> tuple[float, ...]:
@@ -12,17 +13,17 @@ def first_directions(n: int, seed: int) -> tuple[float, ...]:
     p, box = 10, Bounds(-20, 20)
     q = np.linalg.qr(rng.normal(size=(p, p)))[0]
     x = (rng.normal(size=(n, p)) * np.sqrt([4.0, 2.0] + [1.0] * (p - 2))) @ q.T
-    flow = {"bounds": box, "method": "rayleigh-flow"}
-    components = [PrivatePCA(1, bounds=box), PrivatePCA(1, **flow), PrivatePCA(1, **flow, calibration="paper")]
+    flows = (RayleighFlowPCA(1, bounds=box, calibration=calibration) for calibration in ("tight", "paper"))
+    components = [PrivatePCA(1, bounds=box), *flows]
     out = [subspace_distance(kind.fit(x).directions_, q[:, 0]) for kind in components]
     z, w = rng.normal(size=(2, n, 5))
     w[:, 0] = 0.8 * z[:, 0] + 0.6 * w[:, 0]
-    for kind in (PrivateCCA(1, bounds=box, y_bounds=box), PrivateCCA(1, y_bounds=box, **flow)):
+    for kind in (PrivateCCA(1, bounds=box, y_bounds=box), RayleighFlowCCA(1, bounds=box, y_bounds=box)):
         out.append(subspace_distance(kind.fit(z, w).directions_, np.eye(5)[0]))
     y = rng.choice(["ash", "oak"], n)
     v = rng.normal(size=(n, p)) + 1.5 * (y == "oak")[:, None] * np.eye(p)[0]
     classes = {"classes": ["ash", "oak"], "n_directions": 1}
-    for kind in (PrivateLDA(bounds=box, **classes), PrivateLDA(**flow, **classes)):
+    for kind in (PrivateLDA(bounds=box, **classes), RayleighFlowLDA(bounds=box, **classes)):
         out.append(subspace_distance(kind.fit(v, y).directions_, np.eye(p)[0]))
     return tuple(out)
 
@@ -35,8 +36,8 @@ def sparse_components(n: int, p: int, seed: int) -> tuple[float, ...]:
     x = rng.normal(size=(n, p)) + 2.5 * rng.normal(size=(n, 1)) * v
     known = np.zeros(p)
     known[v > 0] = np.linalg.eigh(np.cov(x[:, v > 0].T))[1][:, -1]
-    methods = ("screen", "dp-spca", "truncated-rayleigh-flow")
-    fits = [PrivateSparsePCA(1, bounds=Bounds(-20, 20), method=method).fit(x).directions_ for method in methods]
+    kinds = (PrivateSparsePCA, DPSPCA, TruncatedRayleighFlowPCA)
+    fits = [kind(1, bounds=Bounds(-20, 20)).fit(x).directions_ for kind in kinds]
     return tuple(subspace_distance(directions, v) for directions in (known, *fits))
 
 
@@ -60,6 +61,6 @@ def main(replications: int) -> None:
         command,
         "Sparse principal components: three ways\nOne component of variance 6.25 on six of p features, noise of "
         f"variance 1, bounds ±20, max_features = 8. {setting} The oracle knows the six features and is not private.",
-        ("n", "p", "oracle", "screen", "dp-spca", "truncated-rayleigh-flow"),
+        ("n", "p", "oracle", "PrivateSparsePCA", "DPSPCA", "TruncatedRayleighFlowPCA"),
         table(sparse_components, [(2000, 1000), (3000, 1000), (5000, 1000), (10_000, 1000)]),
     )

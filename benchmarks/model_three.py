@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.study import write
 from sfumato import subspace_distance
-from sfumato.papers.he import delta_of, printed, slices_of
+from sfumato.research.he_tables import delta_of, printed, slices_of
 from sfumato.simulate import he
 
 RECORDS, REPLICATIONS, SLICES = 400_000, 60, 6

@@ -116,7 +116,7 @@ def agreement() -> str:
 
 def printed(model: str, n: int, p: int) -> str:
     """DP-SIR of Xia, Zhang and Cai, as printed."""
-    with (ROOT / "src" / "sfumato" / "papers" / "xia_tables.csv").open(encoding="utf-8") as stream:
+    with (ROOT / "src" / "sfumato" / "research" / "xia_tables.csv").open(encoding="utf-8") as stream:
         for row in csv.DictReader(stream):
             if (row["table"], row["model"], row["n"], row["p"], row["method"]) == (
                 "1",

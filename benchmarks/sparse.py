@@ -9,7 +9,7 @@ from benchmarks.study import mean, replicate, write
 from sfumato import SIR, Bounds, PrivateSparseSIR, subspace_distance
 from sfumato.simulate import xia
 
-TABLES = Path(__file__).parents[1] / "src" / "sfumato" / "papers" / "xia_tables.csv"
+TABLES = Path(__file__).parents[1] / "src" / "sfumato" / "research" / "xia_tables.csv"
 BARS = {
     ("M1", 1000, 1000): 0.10,
     ("M1", 2000, 2000): 0.065,

@@ -1,26 +1,99 @@
-"""Lower bounds: the papers' rates, their conditions, and constants only where one is known."""
+"""Bounds: the papers' rates, corrected where they are wrong, their conditions, constants only where one is known."""
 
 import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from sfumato import limits
+from sfumato import SIR, limits, subspace_distance
 from sfumato.errors import InputError
 
 
 def test_the_rates_are_those_printed():
-    assert limits.sir(1000, 10, 0.5, 1e-9, 2.0).value == pytest.approx(10 / 4000 + 100 / (4 * 1e6 * 0.25))
+    assert limits.sir(1000, 10, 0.5, 1e-9, 2.0).value == pytest.approx(10 / 2000 + 100 / (2 * 1e6 * 0.25))
     sparse = limits.sparse_sir(1000, 100, 3, 0.5, 1e-9)
     size = 3 * math.log(100)
     assert sparse.value == pytest.approx(size / 1000 + size**2 / (1e6 * 0.25))
+    assert limits.sparse_pca(1000, 100, 3, 0.5, 1e-9).value == pytest.approx(sparse.value)
     assert limits.local_regression(1e6, 50, 0.5).value == pytest.approx(50 * math.log(50) / (1e6 * 0.25))
     assert limits.local_regression(1e6, 50, 0.5, interactive=True).value == pytest.approx(50 / (1e6 * 0.25))
+    assert limits.local_regression(1e6, 50, 0.5, s=3).value == pytest.approx(150 * math.log(50) / (1e6 * 0.25))
+    assert limits.local_regression(1e6, 50, 0.5, s=3, interactive=True).value == pytest.approx(150 / (1e6 * 0.25))
     assert limits.local_sum(1e6, 50, 0.5).value == pytest.approx(50 / (1e6 * 0.25))
     assert limits.label_regression(1e6, 50, 2, 0.5).value == pytest.approx(2 * math.log(25) / (1e6 * 0.25))
     assert limits.pca(1000, 10, epsilon=0.5).value == pytest.approx(0.01 + (10 / 500) ** 2)
     assert limits.pca(1000, 10, rho=0.5).value == pytest.approx(0.01 + 10 / (1e6 * 0.5))
     assert limits.sir_zcdp(1000, 10, 0.5, s=2).value == pytest.approx(2 * math.log(10) * (1e-3 + 1 / (1e6 * 0.5)))
+
+
+def test_the_upper_rates_are_those_printed():
+    n, log, tail = 20_000, math.log(20_000), math.log(1e5)
+    assert limits.sir_upper(n, 15, 0.5, 1e-5, 0.5).value == pytest.approx(
+        15 * log / (0.25 * n) + 225 * tail * log**7 / (0.25 * n**2 * 0.25)
+    )
+    assert limits.sir_start_upper(n, 15, 0.5, 1e-5).value == pytest.approx(15 / n + 15**3 * tail / (n**2 * 0.25))
+    size = 2 * math.log(500)
+    assert limits.sparse_sir_upper(n, 500, 2, 0.5, 1e-5).value == pytest.approx(
+        size * log / n + size**2 * log**7 * tail / (n**2 * 0.25)
+    )
+    flow = limits.rayleigh_flow_upper(n, 500, 0.1, s=2, failure=0.1)
+    assert flow.value == pytest.approx(size / n + size * log * math.log(10) / (n**2 * 0.1))
+    assert limits.label_regression_upper(1e6, 500, 2, 0.5, 1e-5, steps=3).value == pytest.approx(
+        4**-3 + size * tail / (1e6 * 0.25)
+    )
+    assert limits.fsir_kernel_upper(n, 10, 5, 0.5, 1e-5).value == pytest.approx(
+        1 / 5 + 25 * 10 / n + 5 * math.sqrt(10 / n)
+    )
+    missed, kept = limits.fsir_filter_failures(100, 1000, 5, 6, 4)
+    assert missed == pytest.approx(5 * 4**1.5 * (16 * 6 * math.exp(-100 / 6) / math.e**2) ** 2)
+    assert kept == pytest.approx(missed * 995 / 5)
+
+
+def test_no_upper_bound_lies_below_the_lower_bound_of_its_problem():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        n, p, epsilon = 10 ** rng.uniform(3, 7), rng.integers(3, 200), rng.uniform(0.05, 0.99)
+        gap, delta = rng.uniform(0.05, 1.0), n**-1.1
+        for upper in (limits.sir_upper, limits.sir_start_upper):
+            assert upper(n, p, epsilon, delta, gap).value >= limits.sir(n, p, epsilon, delta, gap).value
+        wide = (n, 50 * p, 3, epsilon, delta, gap)
+        assert limits.sparse_sir_upper(*wide).value >= limits.sparse_sir(*wide).value
+        assert limits.rayleigh_flow_upper(n, p, epsilon).value >= limits.sir_zcdp(n, p, epsilon).value
+        assert limits.sir_upper(n, p, epsilon, delta, gap).side == "upper"
+
+
+def test_the_loss_of_the_proofs_own_model_falls_as_one_over_lambda_and_not_as_its_square():
+    """y = b'x + noise, the model of the proof of Theorem 1, by SIR with 10 slices: lambda 0.48 and 0.023."""
+    n, p, scaled = 5_000, 5, []
+    rng = np.random.default_rng(0)
+    for variance in (1.0, 40.0):
+        losses, gaps = [], []
+        for _ in range(60):
+            x = rng.standard_normal((n, p))
+            y = x[:, 0] + math.sqrt(variance) * rng.standard_normal(n)
+            sir = SIR(n_directions=1, n_slices=10).fit(x, y)
+            losses.append(subspace_distance(sir.directions_, np.eye(p)[:1]) ** 2)
+            z = norm.ppf(np.arange(1, 10) / 10)
+            edges = norm.pdf(np.concatenate([[-np.inf], z, [np.inf]]))
+            gaps.append(10 * np.sum(np.diff(edges) ** 2) / (1 + variance))
+        scaled.append((np.mean(losses) * n / p, np.mean(gaps)))
+    (strong, large), (weak, small) = scaled
+    assert large / small > 20
+    assert 1 / 3 < (weak * small) / (strong * large) < 3  # times lambda: the same order
+    assert (weak * small**2) / (strong * large**2) < 1 / 8  # times its square: falls with lambda
+
+
+def test_the_proofs_eigen_gap_exceeds_one_where_the_true_one_is_a_three_hundredth():
+    """Noise of standard deviation 10, slices cut where one tenth lies above; the proof averages before conditioning."""
+    sigma = 10.0
+    c = norm.ppf(0.9)
+    e = norm.ppf((np.arange(20_000) + 0.5) / 20_000) * sigma
+    u = c * math.sqrt(1 + sigma**2) - e
+    below, above = (np.mean(np.exp(norm.logpdf(u) - tail(u))) for tail in (norm.logcdf, norm.logsf))
+    assert 0.9 * below**2 + 0.1 * above**2 == pytest.approx(18.3, abs=0.1)
+    true = norm.pdf(c) ** 2 / (0.9 * 0.1) / (1 + sigma**2)
+    assert true == pytest.approx(0.0034, abs=5e-5)
 
 
 def test_a_theorem_says_when_its_conditions_fail():

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sfumato import Bounds, Budget, InputError, PrivateSIR
+from sfumato import Bounds, Budget, BudgetError, InputError, PrivatePCA, PrivateSIR, research
 from sfumato.estimators.reference import SIR
 from sfumato.files import Columns
 from sfumato.model import FORMAT, load_inputs, load_model, save_model, standalone
 from sfumato.model.write import pretty
 from sfumato.privacy.events import Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
-from sfumato.privacy.ledger import Entry, FileLedger, Ledger
+from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
+from sfumato.report.account import marks_in
 from sfumato.report.build import document
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -124,6 +125,36 @@ def test_every_kind_of_event_survives(event, fitted, tmp_path):
     assert load_model(save_model(sir, tmp_path / "m.json")).ledger_.entries == sir.ledger_.entries
 
 
+def test_a_model_and_its_report_note_the_head_of_the_ledger_and_a_cut_one_is_noticed(tmp_path):
+    path = tmp_path / "study.jsonl"
+    ledger = FileLedger(path, Budget.approximate(5, 1e-6))
+    before = path.read_bytes()
+    sir = PrivateSIR(epsilon=1.0, ledger=ledger).fit(*frame(500))
+    back = load_model(save_model(sir, tmp_path / "m.json"))
+    (shown,) = marks_in(back.report(tmp_path / "r.html").read_text())
+    assert back.ledger_.mark == Mark(ledger.id, sir.ledger_.head, path.stat().st_size)
+    assert (shown.ledger, shown.head) == (ledger.id, sir.ledger_.head)
+    PrivateSIR(epsilon=1.0, ledger=ledger).fit(*frame(500))
+    assert FileLedger(path).verify(back.ledger_.mark, shown).endswith("2 noted head(s) among them.")
+    path.write_bytes(before)  # rolled back: whole, and says that nothing was spent
+    assert FileLedger(path).verify()
+    for mark in (back.ledger_.mark, shown):
+        with pytest.raises(BudgetError, match="cut or rewritten"):
+            FileLedger(path).verify(mark)
+    other = FileLedger(tmp_path / "other.jsonl", Budget.approximate(5, 1e-6))
+    with pytest.raises(BudgetError, match="another ledger"):
+        other.verify(back.ledger_.mark)
+
+
+def test_a_model_file_that_notes_no_head_still_loads(tmp_path):
+    sir = PrivateSIR(epsilon=1.0).fit(*frame(500))
+    path = save_model(sir, tmp_path / "m.json")
+    said = json.loads(path.read_text())
+    assert said["ledger"].pop("mark") is None
+    path.write_text(json.dumps(said))
+    assert load_model(path).ledger_.mark is None and load_model(path).ledger_.entries == sir.ledger_.entries
+
+
 def test_a_model_tells_nothing_of_other_runs_on_a_shared_ledger(tmp_path):
     ledger = FileLedger(tmp_path / "study.jsonl", Budget.approximate(5, 1e-6), purpose="secret plans")
     for _ in range(2):
@@ -151,7 +182,7 @@ def test_only_a_fitted_private_estimator_is_saved(tmp_path):
         ("", "not valid JSON"),
         ("{", "not valid JSON"),
         ("[]", "not a model file"),
-        ('{"format": "sfumato-model/3"}', "unknown version"),
+        ('{"format": "sfumato-model/4"}', "unknown version"),
         ('{"format": 1}', "not a model file"),
         ("[" * 200_000, "not valid JSON"),
         ('{"a": 1, "a": 2}', "not valid JSON"),
@@ -223,13 +254,34 @@ def test_a_wrong_field_is_refused_by_its_place(place, value, words, content, tmp
 def test_files_of_the_first_version_load_as_they_did(tmp_path):
     old = load_model(GOLDEN / "sfumato-model-1.json")
     inputs = load_inputs(GOLDEN / "sfumato-model-1.json")
-    assert type(old) is PrivateSIR and old.calibration == "tight" and old.picture_ is not None
+    assert type(old) is PrivateSIR and old.picture_ is not None
     np.testing.assert_allclose(old.directions_, [[-0.89582431, 0.43745107, -0.07832862]], atol=1e-8)
     assert inputs.response == "los" and inputs.columns == Columns(
         ("age", "weight", "ward"), {"ward": ("north", "west")}
     )
     new = load_model(save_model(old, tmp_path / "m.json", response="los", columns=inputs.columns))
     assert document(new) == document(old)
+
+
+SECOND = {
+    "dp-sir": (research.DPSIR, {"calibration": "tight", "batches": "full"}),
+    "dp-sini": (research.DPSIni, {"calibration": "paper", "max_features": 2}),
+    "flow-lda": (research.RayleighFlowLDA, {"calibration": "paper"}),
+    "pca": (PrivatePCA, {"method": "auto"}),
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_files_of_the_second_version_load_as_the_estimators_that_their_methods_have_become(name, tmp_path):
+    path, (kind, parameters) = GOLDEN / f"sfumato-model-2-{name}.json", SECOND[name]
+    old, written = load_model(path), json.loads(path.read_text())
+    assert type(old) is kind and parameters.items() <= old.get_params().items()
+    np.testing.assert_array_equal(old.directions_, written["released"]["directions"])
+    assert old.ledger_.guarantee == written["ledger"]["guarantee"]
+    assert repr(document(load_model(save_model(old, tmp_path / "m.json")))) == repr(document(old))
+    if "calibration" in written["parameters"]:
+        wrong = written | {"parameters": written["parameters"] | {"calibration": "loose"}}
+        assert "parameters.calibration must be one of 'tight', 'paper'" in refused(wrong, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["PrivatePCA", "os.system", None])

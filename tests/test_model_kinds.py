@@ -20,10 +20,11 @@ from sfumato import (
     PrivateSIR,
     PrivateSparsePCA,
     PrivateSparseSIR,
+    research,
 )
 from sfumato.files import Columns
 from sfumato.model import load_inputs, load_model, save_model
-from sfumato.model.kinds import KINDS
+from sfumato.model.kinds import all_kinds
 from sfumato.model.read import from_json
 from sfumato.model.strict import Node
 from sfumato.report.build import document
@@ -40,11 +41,18 @@ FITS = {
     "lda, unnamed classes": (PrivateLDA(rho=0.5), "class"),
     "cca": (PrivateCCA(2, bounds=BOX, y_bounds=Bounds([-9, -9, -9], [9, 9, 9])), "second"),
     "cca, found bounds": (PrivateCCA(random_state=3), "second"),
-    "printed sir": (PrivateSIR(n_directions=1, bounds=BOX, method="dp-sir", calibration="paper"), "y"),
-    "printed lda": (
-        PrivateLDA(bounds=BOX, classes=["low", "high"], method="rayleigh-flow", calibration="paper"),
-        "class",
-    ),
+    "dp-ini": (research.DPIni(n_directions=2, bounds=BOX), "y"),
+    "printed dp-sir": (research.DPSIR(n_directions=1, bounds=BOX, calibration="paper"), "y"),
+    "dp-sini": (research.DPSIni(n_directions=1, bounds=BOX, max_features="validate"), "y"),
+    "dp-ssir": (research.DPSSIR(n_directions=1, bounds=BOX, max_features=3), "y"),
+    "dp-spca": (research.DPSPCA(bounds=BOX, max_features=2), None),
+    "flow sir": (research.RayleighFlowSIR(bounds=BOX), "y"),
+    "flow pca": (research.RayleighFlowPCA(bounds=BOX), None),
+    "flow lda": (research.RayleighFlowLDA(bounds=BOX, classes=["low", "high"]), "class"),
+    "printed flow lda": (research.RayleighFlowLDA(bounds=BOX, classes=["low", "high"], calibration="paper"), "class"),
+    "flow cca": (research.RayleighFlowCCA(1), "second"),
+    "truncated flow sir": (research.TruncatedRayleighFlowSIR(bounds=BOX, max_features=2), "y"),
+    "truncated flow pca": (research.TruncatedRayleighFlowPCA(bounds=BOX, max_features=2), None),
 }
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.PrivacyWarning")
 
@@ -72,7 +80,7 @@ def same(one, other):
 
 
 def test_every_kind_of_model_is_tried():
-    assert {type(estimator).__name__ for estimator, _ in FITS.values()} == set(KINDS)
+    assert {type(estimator).__name__ for estimator, _ in FITS.values()} == set(all_kinds())
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -103,7 +111,7 @@ def test_the_columns_of_both_tables_survive(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("name", "place", "value", "words"),
     [
-        ("pca", "estimator", "PrivateSIR", "parameters.calibration must be present|must be"),
+        ("pca", "estimator", "PrivateSIR", "parameters.classes must be present|must be"),
         ("pca", "estimator", "PrivatePCA\u0000", "estimator must be one of"),
         ("pca", "released.explained_variance_ratio", [0.1] * 9, "at most 2"),
         ("pca", "released.directions", [[1, 0, 0, 0], [1, 0, 0, 0]], "orthonormal"),
@@ -122,7 +130,8 @@ def test_the_columns_of_both_tables_survive(fitted, tmp_path):
         ("sparse pca", "parameters.max_features", 0, "max_features must be a whole number"),
         ("sparse pca", "released.directions", [[0.5, 0.5, 0.5, 0.5]], "zero in directions outside of support"),
         ("lda", "released.used", [0, 7], "used names others"),
-        ("lda", "released.used", None, "rule and used go together"),
+        ("lda", "released.used", None, "released.used must be a list"),
+        ("flow lda", "released.used", None, "rule and used go together"),
         ("lda", "released.rule.centres", [[1.0]], "a list of 2|priors must be a list of 1"),
         ("lda", "released.rule.root", [[1e308]], "finite number"),
         ("lda", "parameters.classes", [], "one or more"),

@@ -16,6 +16,7 @@ MODULES = {
     "federated": ("Federated", ("federated",)),
     "audit": ("Audit", ("audit",)),
     "model": ("Model files and reports", ("model", "report")),
+    "research": ("The papers' estimators", ("research",)),
     "examples": ("Built-in data and simulated samples", ("datasets", "simulate")),
 }
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.bounds import Bounds as Bounds
+    from sfumato.errors import AccuracyWarning as AccuracyWarning
     from sfumato.errors import BudgetError as BudgetError
     from sfumato.errors import InputError as InputError
     from sfumato.errors import PrivacyWarning as PrivacyWarning
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "AccuracyWarning": "errors",
     "Bounds": "bounds",
     "Budget": "privacy.budget",
     "BudgetError": "errors",

@@ -1,12 +1,18 @@
 """Bounds: the public box a record is clipped to, and the integer grid laid over it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, IntArray
+
+SEARCH = "search"
+"""Said of bounds: buy them, even where public numbers say that they will hardly be found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +71,105 @@ class Bounds:
         return Grid(centre.copy(), half_width.copy())
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialBounds:
+    """What is known of each feature without looking at the data: the bounds of some, nothing of the others.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_features,)
+        NaN where nothing is known.
+    settled : ndarray of bool
+        Features of which bounds say everything, as of those that are 0 or 1: nothing about them is ever bought. Of
+        other bounds the spread inside is not known: the range of an income says little about most incomes.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    settled: NDArray[np.bool_]
+
+    @classmethod
+    def nothing(cls, n_features: int) -> "PartialBounds":
+        """Nothing is known of any feature."""
+        return cls(np.full(n_features, np.nan), np.full(n_features, np.nan), np.zeros(n_features, dtype=bool))
+
+    @classmethod
+    def of(
+        cls, given: Any, n_features: int, names: Sequence[str] | None = None, parameter: str = "bounds"
+    ) -> "PartialBounds":
+        """What the parameter `bounds` of an estimator says.
+
+        `names` are those of the columns; without them, as before a table is there, a name stands for any column.
+
+        >>> PartialBounds.of({"age": (0, 120), 2: range(4)}, 3, ["age", "income", "grade"]).upper
+        array([120.,  nan,   3.])
+        """
+        known = cls.nothing(n_features)
+        if given is None or (isinstance(given, str) and given == SEARCH):
+            return known
+        if isinstance(given, Bounds):
+            given.grid(n_features)
+            known.lower[:], known.upper[:] = given.lower, given.upper
+            return known
+        if not isinstance(given, Mapping):
+            raise InputError(
+                f"{parameter} must be a sfumato Bounds, a mapping of columns to (lower, upper), 'search' or None; "
+                "for instance Bounds(-1.5, 1.5) or {'age': (0, 120)}."
+            )
+        for column, value in zip(_positions(list(given), n_features, names, parameter), given.values(), strict=True):
+            if value is None or (isinstance(value, str) and value == SEARCH):
+                continue
+            known.lower[column], known.upper[column] = _ends(value, parameter)
+            known.settled[column] = isinstance(value, range)
+        return known
+
+    def with_binary(self, columns: Sequence[int]) -> "PartialBounds":
+        """These features are 0 or 1, as their type says, and nothing about them is left to be bought."""
+        binary = np.isin(np.arange(self.n_features), columns)
+        free = binary & np.isnan(self.lower)
+        lower, upper = np.where(free, 0.0, self.lower), np.where(free, 1.0, self.upper)
+        return PartialBounds(lower, upper, self.settled | binary)
+
+    def beside(self, other: "PartialBounds") -> "PartialBounds":
+        """What is known of the features of two tables side by side."""
+        lower, upper = np.append(self.lower, other.lower), np.append(self.upper, other.upper)
+        return PartialBounds(lower, upper, np.append(self.settled, other.settled))
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self.lower)
+
+    @property
+    def unknown(self) -> IntArray:
+        """Features of which nothing is known."""
+        return np.flatnonzero(np.isnan(self.lower))
+
+    @property
+    def boxed(self) -> IntArray:
+        """Features whose bounds are known, but not the spread inside."""
+        return np.flatnonzero(~np.isnan(self.lower) & ~self.settled)
+
+    @property
+    def asked(self) -> IntArray:
+        """Features about which something is bought."""
+        return np.flatnonzero(~self.settled)
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """Maps a record to integers: ``rint((x - centre) / half_width * 2**bits)``, clipped to ``+-2**bits``.
 
     The box ``centre +- half_width`` becomes the cube of side ``2 * 2**bits``. `bits` is 20, fewer for very wide
     tables, so that the squared length of a record (at most ``p * 4**bits``) is exact in float64.
+
+    Where the unit of a feature is not that of its bounds, `limits` are the bounds, (2, p): values are moved to them
+    first. The cube holds whatever they are.
     """
 
     centre: FloatArray
     half_width: FloatArray
+    limits: FloatArray | None = None
 
     @property
     def n_features(self) -> int:
@@ -88,8 +183,9 @@ class Grid:
 
     def integers(self, x: FloatArray) -> FloatArray:
         """Integer-valued rows; each entry depends on its own entry of `x` alone."""
+        within = x if self.limits is None else np.clip(x, self.limits[0], self.limits[1])
         with np.errstate(over="ignore"):
-            scaled: FloatArray = x - self.centre
+            scaled: FloatArray = within - self.centre
             scaled *= 2.0**self.bits / self.half_width
         np.rint(scaled, out=scaled)
         return np.clip(scaled, -(2.0**self.bits), 2.0**self.bits, out=scaled)
@@ -105,6 +201,32 @@ def _numbers(name: str, value: ArrayLike) -> FloatArray:
         raise InputError(f"bounds: {name} must hold finite numbers below 1e150, one per feature or a single one.")
     array.flags.writeable = False
     return array
+
+
+def _positions(columns: Sequence[Any], n_features: int, names: Sequence[str] | None, parameter: str) -> list[int]:
+    """Columns, given by name or position, as positions; names before there is a table are as many other columns."""
+    position = {} if names is None else {name: j for j, name in enumerate(names)}
+    if names is None:
+        free = iter(sorted(set(range(n_features)) - {c for c in columns if isinstance(c, int)}))
+        position = {name: next(free, -1) for name in columns if isinstance(name, str)}
+    found = [position.get(c, -1) if isinstance(c, str) else c for c in columns]
+    for column, j in zip(columns, found, strict=True):
+        if isinstance(j, bool) or not isinstance(j, Integral) or not 0 <= int(j) < n_features:
+            raise InputError(f"{parameter}: there is no column {column!r}; give names or positions of columns of x.")
+    if len({int(j) for j in found}) < len(found):
+        raise InputError(f"{parameter}: a column is named twice, by name and by position; name it once.")
+    return [int(j) for j in found]
+
+
+def _ends(value: Any, parameter: str) -> tuple[float, float]:
+    """Lower and upper bound of one column."""
+    ends = (min(value), max(value)) if isinstance(value, range) and len(value) > 1 else value
+    if not isinstance(ends, Sequence | np.ndarray) or isinstance(ends, str) or len(ends) != 2:
+        raise InputError(f"{parameter}: a column needs (lower, upper), a range of integers, or 'search'.")
+    both = Bounds(*ends)
+    if both.lower.ndim or both.upper.ndim:
+        raise InputError(f"{parameter}: a column needs (lower, upper), a range of integers, or 'search'.")
+    return float(both.lower), float(both.upper)
 
 
 def _show(bound: FloatArray) -> str:

@@ -20,7 +20,7 @@ from sfumato.typing import IntArray
 
 Key = float | str
 _TRUTH = {"true": 1.0, "false": 0.0}
-_NUMBERS = (bool, np.bool_, Real, Decimal)
+_NUMBERS = (float, int, np.bool_, Real, Decimal)  # the frequent ones first: an abstract class is slow to ask
 _TEXTS = (str, bytes)
 _ABSENT = {"NoneType", "NAType", "NaTType"}
 """Types of the values that stand for a missing one, in Python and pandas."""
@@ -128,8 +128,9 @@ def kinds_of(column: NDArray[Any]) -> set[str]:
         return {"text"}
     if column.dtype.kind != "O":
         raise InputError(UNREADABLE)
-    kinds = {_kind(each) for each in set(map(type, column.tolist()))}
-    return kinds | ({"missing"} if "number" in kinds and any(map(_is_nan, column.tolist())) else set())
+    found = column.tolist()
+    kinds = {_kind(each) for each in set(map(type, found))}
+    return kinds if _are_finite([cell for cell in found if not isinstance(cell, _TEXTS)]) else kinds | {"missing"}
 
 
 def encode(column: NDArray[Any], code: Callable[[Key], int]) -> IntArray:
@@ -161,8 +162,12 @@ def _kind(kind: type) -> str:
     raise InputError(UNREADABLE)
 
 
-def _is_nan(cell: Any) -> bool:
-    return isinstance(cell, _NUMBERS) and not math.isfinite(_float(cell))
+def _are_finite(numbers: list[Any]) -> bool:
+    try:
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(np.asarray(numbers, dtype=np.float64)).all())
+    except (TypeError, ValueError, OverflowError):  # a missing value, a signalling Decimal, a huge integer
+        return False
 
 
 def _float(cell: Any) -> float:

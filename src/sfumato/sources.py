@@ -42,6 +42,8 @@ class Source(ABC):
     """How many of the features, the last ones, are those of a second table: the other side of a canonical pair."""
     has_people: bool = False
     """Whether every record is known to belong to a person, so that `first_rows` can tell which of them count."""
+    binary: tuple[int, ...] = ()
+    """Features that are 0 or 1, as the type of their column says: true and false, and the indicators of a category."""
 
     @abstractmethod
     def parts(self) -> list[int]:
@@ -80,8 +82,9 @@ class ArraySource(Source):
         has_response: bool = True,
         n_second: int = 0,
         ids: Any = None,
+        binary: tuple[int, ...] = (),
     ) -> None:
-        self.response, self.has_response, self.n_second = response, has_response, n_second
+        self.response, self.has_response, self.n_second, self.binary = response, has_response, n_second, binary
         self.n_features = x.shape[1]
         self.feature_names = names
         self.has_people, self._ids = ids is not None, ids
@@ -186,14 +189,23 @@ def _from_table(
     response_kind: ResponseKind | None,
     person: str | None,
 ) -> Source:
-    from sfumato.tables import features_to_array, response_to_array
+    from sfumato.tables import binary_columns, features_to_array, response_to_array
 
     chosen = _feature_columns(list(table.schema.names), response, features, second, person)
-    x, _ = features_to_array(table.select([*chosen, *second]))
+    selected = table.select([*chosen, *second])
+    x, _ = features_to_array(selected)
     known = response is not None
     y, kind = response_to_array(table.column(response) if known else np.zeros(len(x)), classes, response_kind)
-    ids = None if person is None else table.column(person)
-    return ArraySource(x, y, kind, (*chosen, *second), has_response=known, n_second=len(second), ids=ids)
+    return ArraySource(
+        x,
+        y,
+        kind,
+        (*chosen, *second),
+        has_response=known,
+        n_second=len(second),
+        ids=None if person is None else table.column(person),
+        binary=binary_columns(selected),
+    )
 
 
 def _paths(source: Any) -> list[Path]:

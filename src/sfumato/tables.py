@@ -39,6 +39,15 @@ def features_to_array(table: Any) -> tuple[Any, tuple[str, ...] | None]:
     return np.ascontiguousarray(x), _column_names(frame.columns)
 
 
+def binary_columns(table: Any) -> tuple[int, ...]:
+    """Positions of the columns that hold true and false, as their type says; of a plain array, all or none."""
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return tuple(j for j, kind in enumerate(frame.schema.values()) if kind == nw.Boolean)
+    kind = getattr(table, "dtype", None)
+    return tuple(range(table.shape[1])) if kind == np.bool_ and len(table.shape) == 2 else ()
+
+
 def response_to_array(
     y: Any, classes: Sequence[Any] | None, response_kind: ResponseKind | None = None
 ) -> tuple[FloatArray | IntArray, Response]:

@@ -4,22 +4,31 @@ import numpy as np
 import pytest
 
 import sfumato
+import sfumato.research
 from sfumato import Bounds, Budget, PrivateSIR, PrivateSparseSIR
-from sfumato.audit import audit
+from sfumato.audit import audit, estimators
 from sfumato.audit.devices import devices, published_fits
-from sfumato.audit.estimators import cases
 from sfumato.audit.fits import Case, audit_fit, shown, worst_fit_pair
 from sfumato.audit.one_run import one_run, one_run_epsilon, sir_canaries
 from sfumato.audit.transcript import Pick, log_ratio, realised
 from sfumato.estimators import pca, sir, sparse, sparse_pca
 from sfumato.estimators.pipeline import Task
+from sfumato.privacy.asking import drive
 from sfumato.privacy.noise import SeededNoise, gumbel_argtop
 from sfumato.records import Records, Response
+from sfumato.research import members
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.quantiles import QuantileScores
 
 RELATIONS = ("replace", "add-remove")
 DELTA = 1e-6
+
+
+def cases(epsilon, delta, relation):
+    """Every fit that claims a guarantee, the papers' included."""
+    return estimators.cases(epsilon, delta, relation) | members.cases(epsilon, delta, relation)
+
+
 NAMES = list(cases(3.0, DELTA, "replace"))
 
 
@@ -29,6 +38,7 @@ def test_every_estimator_and_every_method_is_attacked():
     private = {name for name in sfumato.__all__ if name.startswith(("Private", "Label", "Local")) and name[-1] != "g"}
     kinds = {type(estimator).__name__ for estimator in attacked}
     assert {name for name in private if name not in kinds and name not in by_fit} == set()
+    assert set(sfumato.research.__all__) <= kinds
     for module in (sir, sparse, pca, sparse_pca):
         kind = next(
             name for name in dir(module) if name in private and getattr(module, name).__module__ == module.__name__
@@ -103,7 +113,7 @@ def test_an_outcome_is_a_function_of_the_releases_alone(method):
     d, _ = worst_fit_pair(case, seed=2, tries=5)
     fitted, transcript = case.listened(d, SeededNoise(5))
     task = Task(3, 40, Response(), 1, Bounds(-1, 1), method)
-    first, second = task.run(Replay(transcript)), task.run(Replay(transcript))
+    first, second = drive(task.run(), Replay(transcript)), drive(task.run(), Replay(transcript))
     assert first.spectrum.directions.tobytes() == second.spectrum.directions.tobytes()
     assert first.spectrum.directions.tobytes() == fitted.directions_.tobytes()
 

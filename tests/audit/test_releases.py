@@ -16,10 +16,11 @@ from sfumato.audit.cases import (
     worst_selection_pair,
 )
 from sfumato.audit.table import audit_table, markdown
+from sfumato.research import members
 from sfumato.sums import BoundedSum
 
 RELATIONS = ("replace", "add-remove")
-QUERIES = queries()
+QUERIES = queries() | members.queries()
 BUDGET = Budget.approximate(3.0, 1e-6)
 
 
@@ -37,7 +38,7 @@ def kinds(parent):
 def test_every_kind_of_release_has_a_case():
     known = {type(query).__name__ for query in QUERIES.values()}
     concrete = {kind for kind in kinds(BoundedSum) if not kind.__abstractmethods__}
-    ours = {kind for kind in concrete if kind.__module__.startswith("sfumato.statistics")}
+    ours = {kind for kind in concrete if kind.__module__.startswith(("sfumato.statistics", "sfumato.research"))}
     # A kind that inherits from one with a case (another way to the same sum) is covered by it.
     missing = {kind.__name__ for kind in ours if not known & {base.__name__ for base in kind.__mro__}}
     assert not missing, "add a query of each to sfumato.audit.cases.queries"
@@ -68,7 +69,7 @@ def test_the_table_shows_claims_that_hold():
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("name", selections())
+@pytest.mark.parametrize("name", selections(QUERIES))
 def test_a_selection_tells_no_more_than_its_epsilon(name, relation):
     pair = worst_selection_pair(QUERIES[name], relation)
     assert audit(selection_of(QUERIES[name], relation, 2.0), pair.d, pair.d_prime, (2.0, 0.0), runs=400).passed

@@ -11,9 +11,9 @@ import sfumato
 from sfumato import Bounds, LabelPrivateSIR, PrivatePCA
 from sfumato.audit import replay
 from sfumato.audit.fingerprint import fingerprint
-from sfumato.audit.hostile import Table, forges, hostile_pair
+from sfumato.audit.hostile import Hostile, Table, forges
 from sfumato.audit.replay_controls import broken_fits
-from sfumato.audit.replays import federations, replay_markdown, runs, subjects, ways
+from sfumato.audit.replays import NEIGHBOURS, federations, replay_markdown, runs, subjects, ways
 
 ROWS = {(run.name, run.relation, run.way): run for run in runs()}
 ARRAYS = [key for key in ROWS if key[2] in ("array", "sites")]
@@ -44,17 +44,17 @@ def test_every_private_estimator_is_replayed_with_every_method_and_relation(kind
 def test_a_fit_shows_nothing_but_its_releases(key, tmp_path):
     """An honest tape, and one of five kinds of forged ones."""
     forged = 5 + ARRAYS.index(key) % 5
-    for i in (0, forged):
-        found = ROWS[key].pair(i, 0, tmp_path)
-        assert found.findings == () and not found.refused and found.questions > 0
+    for group in (ARRAYS.index(key) % 5, forged):
+        for found in ROWS[key].pairs(1, 0, tmp_path, first=NEIGHBOURS * group):
+            assert found.findings == () and not found.refused and found.questions > 0
 
 
 @pytest.mark.parametrize(("name", "relation"), SUBJECTS, ids=", ".join)
 def test_whatever_the_records_come_in(name, relation, tmp_path):
     place = SUBJECTS.index((name, relation))
     way = OTHERS[place % len(OTHERS)]
-    found = ROWS[name, relation, way].pair(place, 0, tmp_path)
-    assert found.findings == () and not found.refused and found.questions > 0
+    for found in ROWS[name, relation, way].pairs(1, 0, tmp_path, first=NEIGHBOURS * place):
+        assert found.findings == () and not found.refused and found.questions > 0
 
 
 @pytest.mark.parametrize("control", broken_fits(), ids=lambda control: control.name)
@@ -109,6 +109,11 @@ def test_a_table_that_is_refused_before_anything_is_asked_proves_nothing():
     assert found.refused and found.raised.startswith("InputError")
 
 
+def test_a_mistake_in_the_call_is_not_taken_for_a_pass():
+    with pytest.raises(TypeError, match="no_such_option"):
+        replay(lambda x: PrivatePCA(**KNOWN).fit(x, no_such_option=1), X, NEIGHBOUR)
+
+
 def test_under_the_other_relation_the_same_pair_moves_further_than_stated():
     fit = PrivatePCA(**KNOWN, relation="add-remove").fit
     assert replay(fit, X, X[:-1]).passed
@@ -118,9 +123,10 @@ def test_under_the_other_relation_the_same_pair_moves_further_than_stated():
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_hostile_pairs_are_neighbours(relation):
-    rng = np.random.default_rng(0)
+    rng, hostile = np.random.default_rng(0), Hostile(2, (0.0, 1.0), relation)
     for _ in range(200):
-        d, d_prime = hostile_pair(rng, 2, (0.0, 1.0), relation)
+        d = hostile.table(rng)
+        d_prime = hostile.neighbour(rng, d)
         one, other = ({(*row, value) for row, value in zip(_bits(t.x), t.y, strict=True)} for t in (d, d_prime))
         assert len(one - other) <= 1 and len(other - one) <= 1
         assert len(d.y) - len(d_prime.y) in ((0,) if relation == "replace" else (-1, 1))
@@ -132,10 +138,10 @@ def _bits(x):
 
 
 def test_a_private_label_leaves_the_features_alone():
-    rng = np.random.default_rng(0)
+    rng, hostile = np.random.default_rng(0), Hostile(2, (0.0, 1.0), "replace", private="label")
     for _ in range(50):
-        d, d_prime = hostile_pair(rng, 2, (0.0, 1.0), "replace", private="label")
-        assert _bits(d.x) == _bits(d_prime.x)
+        d = hostile.table(rng)
+        assert _bits(d.x) == _bits(hostile.neighbour(rng, d).x)
 
 
 def test_half_of_the_tapes_are_honest():

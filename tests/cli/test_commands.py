@@ -80,7 +80,7 @@ def test_explain_prints_the_plan_for_any_wish(sfumato):
     code, out, _ = sfumato(
         "explain", "-n", "9", "-p", "2", "--rho", "0.5", "--bounds", "--no-picture", "--classes", "a,b"
     )
-    assert code == 0 and "rho = 0.5" in out and "span of each" not in out and "sizes of the classes" in out
+    assert code == 0 and "rho = 0.5" in out and "middle of each" not in out and "sizes of the classes" in out
 
 
 def test_explain_refuses_more_directions_than_features(sfumato):

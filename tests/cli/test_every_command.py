@@ -32,7 +32,7 @@ SUCCESSES = {
     "ledger verify": "ledger verify study.jsonl",
     "ledger remaining": "ledger remaining study.jsonl",
     "ledger close": "ledger close study.jsonl {run}",
-    "ledger repair": "ledger repair torn.jsonl --reason 'the disk was full'",
+    "ledger repair": "ledger repair torn.jsonl --reason 'the disk was full' --nothing-lost",
     "ledger merge": "ledger merge study.jsonl --out whole.jsonl --epsilon 4",
     "audit releases": "audit releases --only lengths --runs 100",
     "audit controls": "audit controls --runs 3000",
@@ -171,9 +171,10 @@ def test_a_fit_interrupted_while_it_is_put_in_place_is_in_the_ledger_all_the_sam
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(output.os, "rename", interrupt)
-    assert sfumato(*FIT.split(), "--cap-ledger", "study.jsonl", "--out", "never")[0] == 130
+    monkeypatch.setattr(output.Draft, "_publish", interrupt)
+    code, _, err = sfumato(*FIT.split(), "--cap-ledger", "study.jsonl", "--out", "never")
     monkeypatch.undo()
     ledger = FileLedger(study / "study.jsonl")
     assert "all hashes agree" in ledger.verify() and ledger.total() > spent + 0.2
-    assert not (study / "never").exists()
+    (kept,) = (study / "never").iterdir()
+    assert code == 130 and str(kept) in err and (kept / "model.json").exists()  # what was paid for is never deleted

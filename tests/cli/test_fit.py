@@ -74,7 +74,7 @@ def test_every_format_gives_the_same_directions_with_the_same_seed(sfumato, here
 
 def test_bounds_are_found_privately_if_none_are_given(sfumato, here):
     code, out, _ = sfumato("fit", "patients.csv", "-y", "los", "--features", "age,weight", "--no-picture")
-    assert code == 0 and "location and spread of each feature" in out and "picture" not in out
+    assert code == 0 and "order of magnitude of each feature" in out and "picture" not in out
 
 
 def test_categories_are_declared_encoded_and_kept_for_transform(sfumato, here):
@@ -141,7 +141,7 @@ def test_a_cap_ledger_is_charged_and_refuses_what_passes_it(sfumato, here, fit_w
     FileLedger(here / "study.jsonl", Budget.approximate(1.2, 1e-6))
     words = (*fit_words, "--cap-ledger", "study.jsonl")
     code, _, err = sfumato(*words, "--out", "one")
-    assert code == 0 and "left for one more run" in err
+    assert code == 0 and f"{here / 'study.jsonl'}: epsilon = 1 of the cap" in err and "is left" in err
     code, out, err = sfumato(*words, "--out", "two")
     assert code == 3 and "would pass the cap" in err and out == ""
     assert not (here / "two").exists() and leftovers(here) == []

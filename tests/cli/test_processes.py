@@ -69,7 +69,7 @@ def test_an_interrupted_fit_leaves_nothing_half_written_and_a_truthful_ledger(
     before = sorted(here.iterdir())
     process = start(*SLOW, "--cap-ledger", "study.jsonl", stderr=terminal.theirs)
     terminal.wait_for("ranks of the response")
-    assert [path for path in here.iterdir() if path.name.endswith(".partial")]
+    assert [path for path in (here / "result").iterdir() if path.name.endswith(".partial")]
     process.send_signal(number)
     assert finished(process) == code
     assert sorted(here.iterdir()) == before
@@ -92,7 +92,7 @@ def test_an_interrupted_fit_of_components_is_as_clean(start, here, slow, termina
     assert sorted(here.iterdir()) == before
     ledger = FileLedger(here / "study.jsonl")
     assert "all hashes agree" in ledger.verify() and 0 < ledger.total() <= 1.0
-    assert "span of each feature" in [entry.purpose for entry in ledger.entries]
+    assert "spread of each feature" in [entry.purpose for entry in ledger.entries]
 
 
 def test_progress_is_seen_at_once_and_names_the_releases(start, here, slow, terminal):

@@ -11,11 +11,12 @@ import pytest
 from sfumato.audit.tracing import SignedSum
 from sfumato.bounds import Bounds
 from sfumato.records import Records
+from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.statistics.columns import OfColumn, OnColumns
-from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import (
     Bins,
+    DistanceHistograms,
     LinearHistograms,
     NormHistogram,
     OctaveHistograms,
@@ -25,13 +26,11 @@ from sfumato.statistics.moments import Moments
 from sfumato.statistics.parts import Part
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.pictures import ProjectionHistogram
-from sfumato.statistics.products import ProductRows
 from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.squares import SquareSums
-from sfumato.statistics.validation import CandidateSums
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
 
@@ -155,6 +154,7 @@ CASES = [
     Case("lengths", lambda p: NormHistogram(grid(p))),
     Case("octaves", OctaveHistograms),
     Case("linear", lambda p: LinearHistograms(np.full(p, -1.0), np.linspace(1, 2, p), 6)),
+    Case("distances", lambda p: DistanceHistograms(np.linspace(-1.0, 1e9, p), np.linspace(0.0, 0.5, p))),
     Case("moments", lambda p: Moments(grid(p), 0.8)),
     Case("moments of all", lambda p: Moments(grid(p), float(np.sqrt(p)), centre_weight=1.0)),
     Case("moments, centre first", lambda p: Moments(grid(p), 0.01, centre_weight=2.0)),
@@ -180,6 +180,7 @@ CASES = [
     Case("median of a column", lambda p: OfColumn(QuantileScores(numbers(), 1, 2), np.array([p - 1]))),
     Case("median distance", lambda p: OfColumn(QuantileScores(Bins(EDGES[4:]), 1, 2), np.array([0]), 0.5)),
     Case("candidates", lambda p: candidates(p, numbers())),
+    Case("products of indices", lambda p: IndexProducts(grid(p), np.random.default_rng(p).normal(size=(p, 2)), 0.2)),
     Case("quantile", lambda p: QuantileScores(numbers(), 3, 8)),
     Case("picture", lambda p: picture(p, numbers())),
     Case("picture of classes", lambda p: picture(p, codes()), has_codes=True),

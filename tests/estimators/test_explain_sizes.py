@@ -3,6 +3,7 @@
 import pytest
 
 from sfumato import Bounds, InputError, PrivateDR, PrivatePCA, PrivateSAVE, PrivateSIR, PrivateSparseSIR
+from sfumato.research import DPSIR, RayleighFlowPCA
 
 
 @pytest.mark.parametrize("estimator", [PrivateSIR(), PrivateSparseSIR(relation="add-remove"), PrivatePCA()])
@@ -17,8 +18,8 @@ def test_a_plan_needs_sizes_of_which_a_guess_will_do(estimator, n, p):
     [
         PrivateSAVE(classes=[0, 1]),
         PrivateDR(classes=[0, 1]),
-        PrivatePCA(method="rayleigh-flow"),
-        PrivateSIR(method="dp-sir", n_directions=1, bounds=Bounds(-1, 1)),
+        RayleighFlowPCA(),
+        DPSIR(n_directions=1, bounds=Bounds(-1, 1)),
     ],
 )
 def test_no_loss_is_foreseen_where_there_is_no_theory_and_explain_says_so(estimator):

@@ -22,6 +22,7 @@ from sfumato import (
     PrivateSIR,
     PrivateSparsePCA,
     PrivateSparseSIR,
+    research,
     scan,
 )
 from sfumato.errors import BudgetError, InputError
@@ -62,7 +63,6 @@ def first(ids, rows):
 
 ESTIMATORS = [
     PrivateSIR(bounds=BOX, n_directions=1, method="descent"),
-    PrivateSIR(bounds=BOX, n_directions=1, method="dp-sir"),
     PrivateSIR(bounds=BOX, n_directions=1, picture=True),
     PrivateSparseSIR(bounds=BOX, n_directions=1, max_features=2),
     PrivateSAVE(bounds=BOX, n_directions=1),
@@ -193,8 +193,8 @@ def test_too_many_rows_for_a_budget_are_refused_before_anything_is_spent(panel):
 
 def test_the_papers_printed_noise_is_for_records_only(panel):
     x, y, ids = panel
-    with pytest.raises(InputError, match="rows_per_person"):
-        PrivateSIR(bounds=BOX, n_directions=1, method="dp-sir", calibration="paper").fit(x, y, groups=ids)
+    with pytest.raises(InputError, match="nor groups"):
+        research.DPSIR(bounds=BOX, n_directions=1, calibration="paper").fit(x, y, groups=ids)
 
 
 def test_a_ledger_takes_either_persons_or_records(panel, tmp_path):

@@ -15,6 +15,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.ledger import FileLedger
+
 FLOWER = Path(os.environ.get("SFUMATO_FLOWER", Path(__file__).parents[2] / ".venv-flower")) / "bin"
 LONG = 240.0
 """Seconds that nothing takes on a machine that works at all."""
@@ -105,6 +108,7 @@ class Deployment:
         for name, (x, y) in parts.items():
             columns = {f"x{j}": x[:, j] for j in range(x.shape[1])}
             pq.write_table(pa.table(columns | {"y": y}), folder / f"{name}.parquet")
+            FileLedger(folder / f"{name}.jsonl", Budget.approximate(9, 1e-5), rehearsal=True)
         self.begin()
 
     def begin(self):

@@ -61,6 +61,9 @@ def test_simulate_leaves_small_sites_out_and_takes_own_units(table):
     assert lost.exit_code != 0 and "none is there" in str(lost.exception)
 
 
+NEW = {"--create-ledger": None}
+
+
 @pytest.fixture
 def keys(tmp_path):
     for name in ("ca.crt", "server.crt", "server.key", "north", "north.pub"):
@@ -73,13 +76,16 @@ def keys(tmp_path):
     [
         ({"--ca": "nowhere.crt"}, "ca: there is no file"),
         ({"--key": "nowhere"}, "key: there is no file"),
-        ({}, "cap: .*say with --cap"),
-        ({"--cap": "1", "--response": "z"}, "'z'"),
-        ({"--cap": "1", "--relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
-        ({"--cap": "1", "--coordinator": "localhost"}, "coordinator must be host:port"),
-        ({"--cap": "1", "--coordinator": "https://localhost:8000"}, "coordinator must be host:port"),
-        ({"--cap": "1", "--features": "x0,hospital"}, "column 'hospital' is not numeric"),
-        ({"--cap": "-1"}, "epsilon"),
+        ({}, r"ledger: there is no /.*/north\.jsonl; .*sfumato ledger create"),
+        ({"--cap": "1"}, r"ledger: there is no /.*/north\.jsonl; .*--create-ledger --cap 3"),
+        ({"--create-ledger": None}, "cap: --create-ledger needs --cap"),
+        ({"--create-ledger": None, "--cap": "1", "--ledger": "north"}, "create-ledger: /.*/north exists already"),
+        ({**NEW, "--cap": "1", "--response": "z"}, "'z'"),
+        ({**NEW, "--cap": "1", "--relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
+        ({**NEW, "--cap": "1", "--coordinator": "localhost"}, "coordinator must be host:port"),
+        ({**NEW, "--cap": "1", "--coordinator": "https://localhost:8000"}, "coordinator must be host:port"),
+        ({**NEW, "--cap": "1", "--features": "x0,hospital"}, "column 'hospital' is not numeric"),
+        ({**NEW, "--cap": "-1"}, "epsilon"),
     ],
 )
 def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkeypatch, change, sentence):
@@ -92,7 +98,8 @@ def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkey
     from typer.testing import CliRunner
 
     before = sorted(keys.iterdir())
-    done = CliRunner().invoke(app, ["federated", "site", table, *(word for pair in given.items() for word in pair)])
+    words = [word for pair in given.items() for word in pair if word is not None]
+    done = CliRunner().invoke(app, ["federated", "site", table, *words])
     assert done.exit_code == 2
     assert sorted(keys.iterdir()) == before
     assert re.search(sentence, done.output + str(done.exception)), done.output
@@ -170,7 +177,7 @@ def test_a_coordinators_options_reach_the_estimator(sparse):
 
 @pytest.mark.parametrize(("times", "made"), [(1, ["answer"]), (2, [])])
 def test_an_interruption_waits_for_an_answer_that_is_being_made_and_the_second_does_not(times, made):
-    from sfumato.federated.flower.signals import unhurried
+    from sfumato.signals import unhurried
 
     done = []
 

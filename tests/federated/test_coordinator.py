@@ -200,7 +200,7 @@ def test_sites_find_units_of_their_own_over_the_wire_as_in_simulation(consortium
 
 def test_a_site_that_is_missed_while_units_are_found_takes_no_further_part(consortium):
     estimator = in_own_units(consortium)
-    consortium.faults["h1"] = on_line("span", lambda answer: None)
+    consortium.faults["h1"] = on_line("zoom 1", lambda answer: None)
     fitted = fit_remote(estimator, consortium, SITES, minimum=2, own_units=True)
     assert "units of its own" in fitted.left_out_["h1"] and set(fitted.local_) == {"h0", "h2"}
     with pytest.raises(SitesLostError, match="only 2 sites found units of their own, 3 are needed"):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from sfumato import Budget
 from sfumato.federated.site import handle
 from sfumato.federated.wire import canonical, encode
 from sfumato.privacy.ledger import FileLedger
@@ -155,3 +156,32 @@ def test_a_seeded_site_refuses_to_write_a_real_ledger(tmp_path, consortium):
     real = type(consortium)(tmp_path / "real", consortium.parts, seed=None)
     real.seed = 3
     assert "not for rehearsal" in accept(real)["refused"]
+
+
+def test_a_site_refuses_another_ledger_than_its_own(consortium, tmp_path):
+    accept(consortium)
+    own = consortium.ledger("h0")
+    own.rename(tmp_path / "elsewhere.jsonl")
+    FileLedger(own, Budget.approximate(2.0, 1e-5), rehearsal=True)  # as if it were started in another folder
+    for reply in (answer(consortium)[0], ask(consortium, ask="facts")[0], ask(consortium, ask="close", run=RUN)[0]):
+        assert "is not the ledger this site has used so far" in reply["refused"]
+    assert len(FileLedger(own)) == 0
+
+
+def test_a_site_notices_that_its_ledger_was_cut(consortium):
+    accept(consortium)
+    answer(consortium)
+    own = consortium.ledger("h0")
+    lines = own.read_bytes().splitlines(keepends=True)
+    own.write_bytes(b"".join(lines[:-1]))
+    assert "no longer contains what this site wrote to it" in ask(consortium, ask="facts")[0]["refused"]
+    own.write_bytes(b"".join(lines))
+    assert "refused" not in ask(consortium, ask="facts")[0]
+
+
+def test_the_last_reply_of_a_run_tells_the_head_of_the_ledger(consortium):
+    accept(consortium)
+    answer(consortium)
+    told = ask(consortium, ask="close", run=RUN)[0]
+    ledger = FileLedger(consortium.ledger("h0"))
+    assert (told["ledger"], told["head"]) == (ledger.id, ledger.head) and ledger.verify(told["head"])

@@ -7,6 +7,7 @@ from sfumato import Bounds, Budget, InputError, PrivateSIR, PrivateSparseSIR, su
 from sfumato.federated import simulate
 from sfumato.federated.task import least_records
 from sfumato.release import Release
+from sfumato.research import DPSIR
 from sfumato.settings.federated import FederatedCurator
 from sfumato.settings.merging import weights_of
 from sfumato.simulate import he
@@ -108,11 +109,10 @@ def test_the_least_number_of_records_keeps_noise_at_half_a_standard_deviation():
     assert 2 * 5 / (n * budget.mu()) <= 0.5 < 2 * 5 / ((n - 1) * budget.mu())
 
 
-@pytest.mark.parametrize("method", ["dp-ini", "dp-sir"])
-def test_methods_for_one_curator_are_refused_in_one_sentence(method):
+def test_the_papers_estimators_for_one_curator_are_refused_in_one_sentence():
     sample = he("V", n=300, random_state=0)
-    with pytest.raises(InputError, match=f"{method}' needs one curator"):
-        simulate(PrivateSIR(method=method, bounds=Bounds(-6, 6)), [(sample.x, sample.y)])
+    with pytest.raises(InputError, match="estimator must be a PrivateSIR, got a DPSIR"):
+        simulate(DPSIR(bounds=Bounds(-6, 6)), [(sample.x, sample.y)])
 
 
 def wide(n=6_000, sites=6, p=60):

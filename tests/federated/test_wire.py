@@ -1,6 +1,7 @@
 """Questions as plain JSON, and what a site refuses to be asked."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,14 @@ from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records, Response
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import (
+    Bins,
+    DistanceHistograms,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
@@ -40,12 +48,14 @@ QUERIES = [
     SlicedMoments(WHITENING, BINS, GROUPS, 2),
     ProjectionHistogram(WHITENING, np.array([1.0, -1.0, 0.5]), BINS, GROUPS, 2, 6),
     SignScores(np.array([0.0, 0.5, -0.1]), BINS, np.array([[-1.0], [-0.2], [0.7], [1.0]])),
+    DistanceHistograms(np.array([-1.0, 0.0, 1e9]), np.array([0.0, 0.5, 1e3])),
 ]
+LIMITED = NormHistogram(replace(GRID, limits=np.array([[-1.0] * P, [0.5] * P])))
 TWO = OnColumns(SignScores(np.array([0.0, 0.5]), BINS, np.ones((4, 2))), np.array([2, 0]))
 RECORDS = Records(np.random.default_rng(0).normal(size=(50, P)), np.random.default_rng(1).normal(size=50))
 
 
-@pytest.mark.parametrize("query", [*QUERIES, TWO], ids=lambda query: type(query).__name__)
+@pytest.mark.parametrize("query", [*QUERIES, TWO, LIMITED], ids=lambda query: type(query).__name__)
 def test_a_question_read_back_gives_the_same_sum_and_the_same_noise(query):
     back = Decoder().query(json.loads(canonical(encode(query))))
     check(back, FACTS)

@@ -4,15 +4,19 @@ import numpy as np
 import pytest
 
 from sfumato import Bounds
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.bounds import PartialBounds
+from sfumato.iterate.location import Location, find_bounds, plan_location
 from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.privacy.asking import drive
 from sfumato.records import Records
 
 N = 5000
 
 
 def bounds_of(make, x, **more):
-    return find_bounds(make(x, np.zeros(len(x)), plan_location(1.0), **more), x.shape[1])
+    location = Location(PartialBounds.nothing(x.shape[1]), 1.0)
+    door = make(x, np.zeros(len(x)), plan_location(location), **more)
+    return drive(find_bounds(location, x.shape[1], len(x)), door).bounds
 
 
 def test_bounds_hold_the_records_and_little_more(silent, noisy):
@@ -42,7 +46,7 @@ def test_pure_noise_falls_back_to_public_bounds(noisy):
 
 def shape_of(make, x, cap=3.0, **more):
     grid = Bounds(-8.0, 8.0).grid(x.shape[1])
-    return rough_shape(make(x, np.zeros(len(x)), plan_shape(0.5, 0.5), **more), grid, float(len(x)), cap)
+    return drive(rough_shape(grid, float(len(x)), cap), make(x, np.zeros(len(x)), plan_shape(0.5, 0.5), **more))
 
 
 def test_whitened_records_are_centred_and_roughly_spherical(silent):

@@ -5,6 +5,7 @@ import pytest
 
 from sfumato.iterate.picture import groups
 from sfumato.iterate.ranks import Ranks, find_ranks, plan_ranks, refine
+from sfumato.privacy.asking import drive
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.statistics.histograms import Bins
@@ -15,7 +16,7 @@ N = 4000
 def ranks_of(make, y, response=None, **more):
     response = response or Response()
     curator = make(np.zeros((len(y), 1)), y, plan_ranks(response, 1.0), response=response, **more)
-    return find_ranks(curator, response)
+    return drive(find_ranks(response), curator)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

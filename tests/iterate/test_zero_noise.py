@@ -10,6 +10,7 @@ from sfumato.iterate.descent import Schedule, descend, plan_descent
 from sfumato.iterate.oneshot import SLICES, one_shot, plan_one_shot
 from sfumato.iterate.picture import groups
 from sfumato.iterate.ranks import Ranks
+from sfumato.privacy.asking import drive
 from sfumato.records import Response
 from sfumato.solve.spectral import directions_in_x
 from sfumato.statistics.histograms import Bins
@@ -53,7 +54,7 @@ def test_descent_converges_to_least_squares(silent, data):
     root = np.linalg.cholesky(np.linalg.inv(np.cov(x.T)))
     whitening = Whitening(grid, 4.0 * root.T, x.mean(axis=0) / 4.0, cap=9.0)
     curator = silent(x, y, plan_descent(PATIENT, 0.9, 0.1))
-    fit = descend(curator, whitening, Ranks(bins, shares, float(N)), float(N), 2, PATIENT)
+    fit = drive(descend(whitening, Ranks(bins, shares, float(N)), float(N), 2, PATIENT), curator)
     expected = least_squares(x, cosine_table(shares)[index])
     found = directions_in_x(fit.coefficients, 0.0, whitening.exact_matrix / 4.0, 2).directions
     smallest = np.linalg.svd(root.T @ expected, compute_uv=False)[-1]
@@ -63,7 +64,7 @@ def test_descent_converges_to_least_squares(silent, data):
 def test_the_whole_pipeline_converges_to_least_squares(silent, data):
     x, y = data
     task = Task(P, N, Response(), 2, Bounds(-4.0, 4.0), schedule=PATIENT)
-    outcome = task.run(silent(x, y, task.plan().lines))
+    outcome = drive(task.run(), silent(x, y, task.plan().lines))
     index = np.digitize(y, outcome.ranks.bins.edges)
     shares = np.bincount(index, minlength=outcome.ranks.bins.count) / N
     assert np.allclose(outcome.ranks.probabilities, shares, atol=1e-5)  # what is left is noise of one in 10**6
@@ -80,7 +81,7 @@ def test_the_ranks_of_a_categorical_response_give_least_squares_on_indicators(si
     codes = rng.integers(0, 3, N)
     x = rng.uniform(-1, 1, size=(N, P)) + np.eye(3, P)[codes]
     task = Task(P, N, Response(categories=4), 2, Bounds(-3.0, 3.0), schedule=PATIENT)
-    outcome = task.run(silent(x, codes, task.plan().lines, response=Response(categories=4)))
+    outcome = drive(task.run(), silent(x, codes, task.plan().lines, response=Response(categories=4)))
     expected = least_squares(x, np.eye(3)[codes])  # rank 2: indicators add up to one
     u, s, _ = np.linalg.svd(expected)
     assert subspace_distance(outcome.spectrum.directions, u[:, :2].T) < tolerance(2**15 / (3 * np.sqrt(P)), s[1] / 2)
@@ -92,7 +93,7 @@ def test_one_shot_is_sliced_inverse_regression(silent, data):
     index = np.digitize(y, bins.edges)
     ranks = Ranks(bins, np.bincount(index, minlength=bins.count) / N, float(N))
     whitening = Whitening(Bounds(-4.0, 4.0).grid(P), 4.0 * np.eye(P), np.zeros(P), cap=9.0)
-    fit = one_shot(silent(x, y, plan_one_shot(1.0)), whitening, ranks, float(N), 2)
+    fit = drive(one_shot(whitening, ranks, float(N), 2), silent(x, y, plan_one_shot(1.0)))
     slice_of, edges = groups(ranks, SLICES)
     label = slice_of[index]
     centred = x - x.mean(axis=0)
@@ -110,6 +111,6 @@ def test_directions_are_orthonormal_and_bounds_do_not_matter_when_wide_enough(si
     found = []
     for width in (4.0, 40.0):
         task = Task(P, N, Response(), 2, Bounds(-width, width), schedule=PATIENT)
-        found.append(task.run(silent(x, y, task.plan().lines)).spectrum.directions)
+        found.append(drive(task.run(), silent(x, y, task.plan().lines)).spectrum.directions)
         assert np.allclose(found[-1] @ found[-1].T, np.eye(2), atol=1e-12)
     assert subspace_distance(*found) < 1e-3

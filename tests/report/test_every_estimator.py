@@ -25,6 +25,7 @@ from sfumato import (
 )
 from sfumato.report.build import document
 from sfumato.report.html import render
+from sfumato.research import DPSIR
 
 N, P = 3001, 6
 BOX = Bounds(-5, 5)
@@ -33,7 +34,7 @@ CASES = {
     "sir, found bounds": (PrivateSIR(n_directions=2), "y", "sliced inverse regression", "found privately"),
     "sir, rho": (PrivateSIR(rho=0.2, bounds=BOX, method="one-shot"), "y", "sliced inverse regression", "one shot"),
     "sir, add-remove": (PrivateSIR(relation="add-remove"), "y", "sliced inverse regression", "add or remove"),
-    "paper": (PrivateSIR(bounds=BOX, method="dp-sir"), "y", "sliced inverse regression", "Xia, Zhang and Cai"),
+    "paper": (DPSIR(bounds=BOX), "y", "sliced inverse regression", "Xia, Zhang and Cai"),
     "sparse": (PrivateSparseSIR(bounds=BOX), "y", "sparse sliced inverse regression", "sign screening"),
     "save": (PrivateSAVE(bounds=BOX), "y", "sliced average variance", "eigenvalue"),
     "dr": (PrivateDR(bounds=BOX, n_directions=1), "y", "directional regression", "eigenvalue"),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from sfumato.solve.canonical import canonical
-from sfumato.solve.rayleigh import fantope, flow_step, initial_vector
 from sfumato.solve.rotated import revealing_map
 from sfumato.solve.second_order import SliceMoments, save_kernel, square_bias
 
@@ -37,20 +36,6 @@ def test_the_map_lowers_the_noise_across_the_leading_subspace():
     w = np.diag(revealing_map(np.diag(values), 3, 1e-3))
     turn = (w**2 @ values) / (w[:3] * (values[:3] - 0.5))
     assert turn.max() == pytest.approx(turn.min()) and turn.max() < 0.7 * values.sum() / 2.5
-
-
-def test_the_fantope_holds_projections_and_flow_and_start_agree_with_the_exact_solution():
-    q = np.linalg.qr(RNG.normal(size=(5, 5)))[0]
-    A = (q * [4.0, 1, 0.5, 0.2, 0.1]) @ q.T
-    H = fantope(A, 1)
-    assert np.trace(H) == pytest.approx(1.0) and np.linalg.eigvalsh(H).min() > -1e-9
-    v = initial_vector(A, np.eye(5), 0.1, 1e-3)
-    assert abs(v @ q[:, 0]) > 0.99
-    for _ in range(100):
-        v = flow_step(v, A, np.eye(5), 0.5)
-    assert abs(v @ q[:, 0]) == pytest.approx(1.0, abs=1e-9)
-    assert (flow_step(np.ones(5), A, np.eye(5), 0.5, sparsity=2) != 0).sum() == 2
-    assert np.isfinite(flow_step(q[:, 0], -A, -np.eye(5), 0.5)).all()
 
 
 def test_canonical_correlations_of_independent_tables_are_noise():

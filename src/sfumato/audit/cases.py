@@ -1,6 +1,6 @@
 """Every kind of bounded sum, ready to be attacked: a typical query and the worst pair of records for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,20 +13,23 @@ from sfumato.privacy.noise import Noise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Records
 from sfumato.statistics.columns import OnColumns
-from sfumato.statistics.diagonal import SliceSums
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import (
+    Bins,
+    DistanceHistograms,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
 from sfumato.statistics.moments import Moments
-from sfumato.statistics.parts import Part
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.pictures import ProjectionHistogram
-from sfumato.statistics.products import ProductRows
 from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.squares import SquareSums
-from sfumato.statistics.validation import CandidateSums
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum, Restated
 from sfumato.typing import FloatArray, IntArray, Relation
@@ -82,34 +85,31 @@ def queries() -> dict[str, BoundedSum]:
     narrow = Whitening(grid, mixing, np.zeros(FEATURES), 1.0)  # records outside its ball, as the bound foresees
     table = np.array([[1.0, 0.5], [-1.0, 0.5], [1.0, -0.5], [-1.0, -0.5]])
     residual = Residual(whitening, bins, table, np.full((FEATURES + 1, 2), 0.1), 1.0)
-    first, none = np.array([0]), np.zeros((1, 2))
     signs = SignScores(np.zeros(FEATURES), bins, table)
     return {
         "histogram of the response": ResponseHistogram(bins),
         "histogram of record lengths": NormHistogram(grid),
         "histograms of magnitudes": OctaveHistograms(FEATURES),
         "histograms on spans": LinearHistograms(np.full(FEATURES, -1.0), np.full(FEATURES, 1.0), 16),
+        "histograms of distances": DistanceHistograms(np.full(FEATURES, 0.1), np.full(FEATURES, 0.5)),
         "mean and second moment": Moments(grid, 1.0),
         "mean and second moment, one row of a person": PerPerson(Moments(grid, 1.0), 1),
         "slice sums and second moment": SlicedMoments(narrow, bins, classes, bins.count),
         "second moments by slice": SliceSecondMoments(narrow, bins, classes, bins.count),
         "sums of squares": SquareSums(grid, 0.5),
-        "sums by slice": SliceSums(grid, bins),
         "histogram of residual sizes": ResidualHistogram(residual),
         "residual products": ResidualProduct(residual, 1.0),
-        "product rows": ProductRows(grid, bins, table, first, none, 0.5),
-        "product rows of a part": Part(ProductRows(grid, bins, table, first, none, 0.5), 0, 2),
         "sign scores": signs,
         "sign scores of two columns": OnColumns(SignScores(np.zeros(2), bins, table), np.array([0, 2])),
         "distances from a quantile": QuantileScores(bins, 1, 4),
-        "projections of candidates": CandidateSums(grid, bins, (np.eye(FEATURES)[:, :1], mixing[:, :2]), 1.0),
         "picture": ProjectionHistogram(whitening, np.array([1.0, 0.0, 0.0]), bins, classes, bins.count, 24),
     }
 
 
-def selections() -> dict[str, BoundedSum]:
-    """The queries that are answered by a selection, not by noisy sums."""
-    return {name: query for name, query in queries().items() if type(query).scores is not BoundedSum.scores}
+def selections(known: Mapping[str, BoundedSum] | None = None) -> dict[str, BoundedSum]:
+    """Those of the `known` queries (all of `queries` if not given) that are answered by a selection, not by sums."""
+    chosen = queries() if known is None else known
+    return {name: query for name, query in chosen.items() if type(query).scores is not BoundedSum.scores}
 
 
 def worst_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES, seed: int = 0) -> Pair:

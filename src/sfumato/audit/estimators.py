@@ -36,9 +36,6 @@ def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
             for method in _named(sparse.METHODS)
         },
         "PrivateSparseSIR, bounds found": Case(PrivateSparseSIR(**common, max_features=2), n_features=6),
-        "PrivateSparseSIR dp-sini, validated": Case(
-            PrivateSparseSIR(**known, max_features="validate", method="dp-sini"), n_features=6
-        ),
         **{f"PrivatePCA {method}": Case(PrivatePCA(**known, method=method)) for method in _named(pca.METHODS)},
         **{
             f"PrivateSparsePCA {method}": Case(PrivateSparsePCA(**few, method=method), n_features=6)

@@ -26,13 +26,15 @@ def fingerprint(value: Any) -> bytes:
 
 def _parts(value: Any) -> tuple[type, list[bytes]]:
     kind = type(value)
+    if kind is np.ndarray and value.dtype.kind != "O":  # the most frequent by far
+        return kind, [value.dtype.str.encode(), repr(value.shape).encode(), value.tobytes()]
     match value:
         case None | bool() | int() | str() | bytes():
             return kind, [repr(value).encode("utf-8", "surrogatepass")]
         case float():
             return kind, [np.float64(value).tobytes()]
         case np.ndarray() if value.dtype.kind == "O":
-            return kind, [fingerprint(value.shape), *map(fingerprint, value.ravel().tolist())]
+            return kind, [repr(value.shape).encode(), *map(fingerprint, value.ravel().tolist())]
         case np.ndarray() | np.generic():
             return kind, [value.dtype.str.encode(), repr(np.shape(value)).encode(), value.tobytes()]
         case list() | tuple():

@@ -20,8 +20,8 @@ CELLS = (
     *(1.0, -1.0, float(np.nextafter(1.0, 2.0)), float(np.nextafter(-1.0, -2.0)), 0.5, -0.5),
 )
 """Largest and least floats, both zeros, and the box of the audits, (-1, 1): its corners, just outside, inside."""
-OUTSIDERS = ("none of these", "A", "a ", "é", "Infinity-", "x" * 300)
-"""Names that are not among the declared classes."""
+OUTSIDERS = ("none of these", "A", "a ", "é", "1", "1e5", "true", "2020-01-01", "inf", '"', "x" * 300)
+"""Names that are not among the declared classes; some look like a number, a truth value, a date or a quote."""
 
 Private = Literal["record", "label"]
 
@@ -44,40 +44,50 @@ class Table:
         return Table(table, (*self.y[:row], y, *self.y[row + 1 :]))
 
 
-def hostile_pair(
-    rng: np.random.Generator,
-    n_features: int,
-    responses: Sequence[Any],
-    relation: Relation,
-    *,
-    private: Private = "record",
-    sizes: Sequence[int] = (1, 2, 3, 8, 20, 40),
-    last: bool = False,
-) -> tuple[Table, Table]:
-    """Neighbours under `relation`, as unlike anything that was foreseen as can be.
+@dataclass(frozen=True, slots=True)
+class Hostile:
+    """Where hostile tables come from.
 
     Parameters
     ----------
+    n_features : int
     responses : sequence
-        Numbers or names that records may have; a response of numbers also takes any other.
+        Numbers or names that records may have; some have another.
+    relation : {"replace", "add-remove"}
     private : {"record", "label"}
-        Which part of a record the neighbours may differ in.
+        Which part of a record neighbours may differ in.
     sizes : sequence of int
         Numbers of records to choose from.
     last : bool
         Whether the record that differs is the last one; else any.
     """
-    n = int(rng.choice(sizes))
-    base = _table(rng, n, n_features, responses)
-    row = n - 1 if last else int(rng.integers(n))
-    base = base.replaced(row, *_record(rng, base.x[row], responses))
-    x, y = _record(rng, base.x[row], responses)
-    if relation == "add-remove":
-        more = Table(np.insert(base.x, row, x, axis=0), (*base.y[:row], y, *base.y[row:]))
-        if last:
-            more = Table(np.vstack([base.x, x]), (*base.y, y))
-        return (base, more) if rng.random() < 0.5 else (more, base)
-    return base, base.replaced(row, base.x[row] if private == "label" else x, y)
+
+    n_features: int
+    responses: Sequence[Any]
+    relation: Relation
+    private: Private = "record"
+    sizes: Sequence[int] = (1, 2, 3, 8, 20, 40)
+    last: bool = False
+
+    def table(self, rng: np.random.Generator) -> Table:
+        """As unlike anything that was foreseen as can be."""
+        table = _table(rng, int(rng.choice(self.sizes)), self.n_features, self.responses)
+        row = self._row(rng, table)
+        return table.replaced(row, *_record(rng, table.x[row], self.responses))
+
+    def neighbour(self, rng: np.random.Generator, table: Table) -> Table:
+        """The table with one hostile record in the place of another, or with one more or one less."""
+        row = self._row(rng, table)
+        x, y = _record(rng, table.x[row], self.responses)
+        if self.relation == "replace":
+            return table.replaced(row, table.x[row] if self.private == "label" else x, y)
+        if len(table.y) > min(self.sizes) and rng.random() < 0.5:
+            return table.without(row)
+        at = len(table.y) if self.last else row
+        return Table(np.insert(table.x, at, x, axis=0), (*table.y[:at], y, *table.y[at:]))
+
+    def _row(self, rng: np.random.Generator, table: Table) -> int:
+        return len(table.y) - 1 if self.last else int(rng.integers(len(table.y)))
 
 
 def _table(rng: np.random.Generator, n: int, p: int, responses: Sequence[Any]) -> Table:

@@ -14,6 +14,7 @@ from sfumato.errors import InputError
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.records import Records
+from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
 
 Coins = NDArray[np.bool_]
@@ -114,9 +115,9 @@ class SirCanaries:
         return total
 
 
-def _each(query: object, records: Records) -> FloatArray:
+def _each(query: BoundedSum, records: Records) -> FloatArray:
     rows = (Records(records.x[i : i + 1], records.y[i : i + 1]) for i in range(len(records)))
-    return np.array([query.of(row).ravel() for row in rows], dtype=np.float64)  # type: ignore[attr-defined]
+    return np.array([query.of(row).ravel() for row in rows], dtype=np.float64)
 
 
 def sir_canaries(estimator: PrivateSIR, p: int, n_base: int, canaries: int, seed: int = 0) -> SirCanaries:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.audit.estimators import BOX
-from sfumato.audit.hostile import Table, forges, hostile_pair
-from sfumato.audit.tape import Replayed, replay
+from sfumato.audit.hostile import Hostile, Table, forges
+from sfumato.audit.tape import Replayed, record
 from sfumato.bounds import Bounds
 from sfumato.estimators.pca import PrincipalTask, PrivatePCA
 from sfumato.privacy.door import Behind, Door, Watch
@@ -112,13 +112,14 @@ class BrokenFit:
 
     def pair(self, i: int, seed: int = 0) -> Replayed:
         """A replay on the i-th pair of hostile neighbours."""
-        d, d_prime = hostile_pair(np.random.default_rng([seed, i]), 3, (0.0,), self.relation)
-        told = forges(i)
+        rng, hostile = np.random.default_rng([seed, i]), Hostile(3, (0.0,), self.relation)
+        table, told = hostile.table(rng), forges(i)
 
         def fit(table: Table) -> Any:
             return self.estimator.fit(table.x)
 
-        return replay(fit, d, d_prime, told[i % len(told)], around=partial(_asking, self.change))
+        recording = record(fit, table, told[i % len(told)], around=partial(_asking, self.change))
+        return recording.play(hostile.neighbour(rng, table))
 
     def caught(self, pairs: int = 20) -> bool:
         """Whether any of so many pairs shows that the promise is broken."""

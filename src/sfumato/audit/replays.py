@@ -2,11 +2,12 @@
 
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,8 +20,8 @@ from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
 from sfumato.audit.estimators import BOX, CLASSES, cases
-from sfumato.audit.hostile import Private, Table, forges, hostile_pair
-from sfumato.audit.tape import Replayed, replay
+from sfumato.audit.hostile import Hostile, Private, Table, forges
+from sfumato.audit.tape import Recording, Replayed, record
 from sfumato.estimators import cca, lda
 from sfumato.estimators.cca import PrivateCCA
 from sfumato.estimators.label import LabelPrivateSIR
@@ -32,28 +33,37 @@ from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated import simulate
+from sfumato.files import open_source
 from sfumato.sources import scan
 from sfumato.typing import Relation
 
 NUMBERS = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
 NAMES = ("a", "b", "c")
+NAMED = {"response_kind": "categorical"}
 SECOND = 2
 """Columns of the second table of a canonical pair."""
 CUTS = (2, 4)
 """Where a table is cut into three sites; the record that differs is at the last."""
 
-Way = Callable[[Any, Table, Path], Any]
-"""How a table reaches an estimator: ``way(estimator, table, folder)`` returns it fitted."""
+NEIGHBOURS = 4
+"""Of each table: its own fit is the same for all of them."""
+
+Way = Callable[[Any, Table, Path, dict[str, Any]], Any]
+"""How a table reaches an estimator: ``way(estimator, table, folder, declared)`` returns it fitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """An estimator under replay, the responses its records may have, and what its guarantee protects."""
+    """An estimator under replay, the responses its records may have, and what its guarantee protects.
+
+    `declared` is what is declared beside its parameters: the kind of a response that has no classes.
+    """
 
     estimator: Any
     n_features: int = 3
     responses: tuple[Any, ...] = NUMBERS
     private: Private = "record"
+    declared: dict[str, Any] = field(default_factory=dict)
 
 
 def subjects(relation: Relation) -> dict[str, Subject]:
@@ -66,8 +76,10 @@ def subjects(relation: Relation) -> dict[str, Subject]:
         if not isinstance(case.estimator, PrivateCCA | PrivateLDA)  # below, with every method
     }
     more = {
+        "PrivateSIR auto": Subject(PrivateSIR(**known)),  # its choice must not tell how many records there are
+        "PrivatePCA auto": Subject(PrivatePCA(**known)),
         "PrivateSIR, classes": Subject(PrivateSIR(**found, method="descent", classes=NAMES), 3, NAMES),
-        "PrivateSIR, names": Subject(PrivateSIR(**known, method="one-shot"), 3, NAMES),
+        "PrivateSIR, names": Subject(PrivateSIR(**known, method="one-shot"), 3, NAMES, declared=NAMED),
         "PrivateSparseSIR, classes": Subject(PrivateSparseSIR(**found, method="screen", classes=NAMES), 6, NAMES),
         "PrivatePCA, bounds found": Subject(PrivatePCA(**known | {"bounds": None, "n_directions": 2})),
         **{
@@ -79,6 +91,7 @@ def subjects(relation: Relation) -> dict[str, Subject]:
             f"PrivateLDA {method}": Subject(PrivateLDA(**known, classes=CLASSES, method=method), 3, CLASSES)
             for method in _named(lda.METHODS)
         },
+        "PrivateLDA, names": Subject(PrivateLDA(**known), 3, NAMES, declared=NAMED),
         "PrivateLDA, text classes, bounds found": Subject(PrivateLDA(**found, classes=NAMES), 3, NAMES),
         "PrivateSAVE, bounds found": Subject(PrivateSAVE(**found)),
         "PrivateDR, bounds found": Subject(PrivateDR(**found)),
@@ -127,16 +140,16 @@ def _named(methods: tuple[str, ...]) -> tuple[str, ...]:
 def ways() -> dict[str, Way]:
     """Every kind of source; frames of libraries that are not installed are left out."""
     frames: dict[str, Way] = {name: partial(_from_frame, name) for name in ("pandas", "polars") if find_spec(name)}
-    files = {kind: partial(_scanned, kind) for kind in ("arrow", "parquet", "csv")}
-    return {"array": _from_array, **frames, **files}
+    files: dict[str, Way] = {kind: partial(_scanned, kind) for kind in ("arrow", "parquet", "csv")}
+    return {"array": _from_array, **frames, **files, "csv, categories": _with_categories}
 
 
-def _from_array(estimator: Any, table: Table, folder: Path) -> Any:
+def _from_array(estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
     x, y = _split(estimator, table)
-    return estimator.fit(x, y)
+    return estimator.fit(x, y, **_taken(estimator, declared))
 
 
-def _from_frame(library: str, estimator: Any, table: Table, folder: Path) -> Any:
+def _from_frame(library: str, estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
     frames = import_module(library)
     x, y = _split(estimator, table)
     frame = frames.DataFrame({f"x{j}": column for j, column in enumerate(x.T)})
@@ -144,17 +157,17 @@ def _from_frame(library: str, estimator: Any, table: Table, folder: Path) -> Any
         return estimator.fit(frame)
     if y.ndim == 2:
         return estimator.fit(frame, frames.DataFrame({f"y{j}": column for j, column in enumerate(y.T)}))
-    return estimator.fit(frame, frames.Series(y.tolist()))
+    return estimator.fit(frame, frames.Series(y.tolist()), **_taken(estimator, declared))
 
 
-def _scanned(kind: str, estimator: Any, table: Table, folder: Path) -> Any:
-    columns = {f"x{j}": pa.array(column) for j, column in enumerate(table.x.T)}
-    tags, options = get_tags(estimator).target_tags, dict[str, Any]()
-    if tags.multi_output:
-        options = {"second": list(columns)[-SECOND:]}
-    elif tags.required:
-        columns["y"] = pa.array(list(table.y))
-        options = {"response": "y", "classes": getattr(estimator, "classes", None)}
+def _taken(estimator: Any, declared: dict[str, Any]) -> dict[str, Any]:
+    """What ``fit`` itself is told; an estimator that knows of one kind of response only does not ask."""
+    return {name: value for name, value in declared.items() if name in signature(estimator.fit).parameters}
+
+
+def _scanned(kind: str, estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
+    columns, options = _columns(estimator, table)
+    options |= declared
     arrow, path = pa.table(columns), folder / f"table.{kind}"
     match kind:
         case "arrow":
@@ -166,7 +179,30 @@ def _scanned(kind: str, estimator: Any, table: Table, folder: Path) -> Any:
     return estimator.fit(scan(path, **options))
 
 
-def _at_sites(options: dict[str, Any], estimator: Any, table: Table, folder: Path) -> Any:
+def _columns(estimator: Any, table: Table) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of a file, and which of them are what: options of `scan`."""
+    columns = {f"x{j}": pa.array(column) for j, column in enumerate(table.x.T)}
+    tags = get_tags(estimator).target_tags
+    if tags.multi_output:
+        return columns, {"second": list(columns)[-SECOND:]}
+    if not tags.required:
+        return columns, {}
+    return columns | {"y": pa.array(list(table.y))}, {"response": "y", "classes": getattr(estimator, "classes", None)}
+
+
+def _with_categories(estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
+    """The first feature as text: one of two declared categories, or one that was not declared."""
+    first = table.x[:, 0]
+    names = np.where(np.abs(first) > 1.0, "odd", np.where(first < 0.0, "low", "high"))
+    columns, options = _columns(estimator, table)
+    path = folder / "categories.csv"
+    pyarrow.csv.write_csv(pa.table(columns | {"x0": pa.array(names.tolist())}), path)
+    features = [name for name in columns if name not in ("y", *options.get("second", ()))]
+    options = {"response": None, "categorical": {"x0": ["low", "high"]}} | options | declared
+    return estimator.fit(open_source([path], features=features, **options))
+
+
+def _at_sites(options: dict[str, Any], estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
     x, y = _split(estimator, table)
     rows = (slice(0, CUTS[0]), slice(*CUTS), slice(CUTS[1], None))
     return simulate(estimator, [(x[each], y[each]) for each in rows], **options)
@@ -200,13 +236,13 @@ class Row:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found on any pair."""
-        return not self.findings
+        """Whether nothing was found on any pair, and there were pairs."""
+        return self.pairs > 0 and not self.findings
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One row to be: `pair(i)` replays its i-th pair of neighbours."""
+    """One row to be. Tables, releases and noise follow from its name and a number: every pair can be repeated."""
 
     name: str
     relation: Relation
@@ -215,36 +251,43 @@ class Run:
     fit: Way
     at_sites: bool = False
 
-    def pair(self, i: int, seed: int, folder: Path) -> Replayed:
-        """Neighbours, releases and noise follow from the row and from i alone, so that every pair can be repeated."""
-        rng = np.random.default_rng([seed, i, zlib.crc32(f"{self.name}/{self.relation}/{self.way}".encode())])
-        sizes = (6, 8, 15) if self.at_sites else (1, 2, 3, 8, 20, 40)
-        subject = self.subject
-        d, d_prime = hostile_pair(
-            rng,
-            subject.n_features,
-            subject.responses,
-            self.relation,
-            private=subject.private,
-            sizes=sizes,
-            last=self.at_sites,
-        )
-        told = forges(i)
-        noise = int(rng.integers(2**31))
-
-        def fit(table: Table) -> Any:
-            return self.fit(clone(subject.estimator).set_params(random_state=noise), table, folder)
-
-        return replay(fit, d, d_prime, told[i % len(told)])
+    def pairs(self, count: int, seed: int, folder: Path, first: int = 0) -> Iterator[Replayed]:
+        """So many pairs, from number `first` on; a table is fitted once for `NEIGHBOURS` of them."""
+        for group in range(first // NEIGHBOURS, -(-(first + count) // NEIGHBOURS)):
+            table, recording = self._recording(group, seed, folder)
+            for i in range(group * NEIGHBOURS, (group + 1) * NEIGHBOURS):
+                if first <= i < first + count:
+                    yield recording.play(self._hostile.neighbour(self._rng(seed, 1, i), table))
 
     def row(self, pairs: int, seed: int) -> Row:
         """All pairs, summed up."""
         row = Row(self.name, self.relation, self.way, 0, 0, 0, 0.0, 0, {})
         # two threads on matrices of three rows wait for each other longer than they compute
         with tempfile.TemporaryDirectory() as folder, threadpool_limits(limits=1, user_api="blas"):
-            for i in range(pairs):
-                row = _added(row, i, self.pair(i, seed, Path(folder)))
+            for i, found in enumerate(self.pairs(pairs, seed, Path(folder))):
+                row = _added(row, i, found)
         return row
+
+    @property
+    def _hostile(self) -> Hostile:
+        subject, sizes = self.subject, (6, 8, 15) if self.at_sites else (1, 2, 3, 8, 20, 40)
+        return Hostile(subject.n_features, subject.responses, self.relation, subject.private, sizes, last=self.at_sites)
+
+    def _rng(self, *numbers: int) -> np.random.Generator:
+        return np.random.default_rng([*numbers, zlib.crc32(f"{self.name}/{self.relation}/{self.way}".encode())])
+
+    def _recording(self, group: int, seed: int, folder: Path) -> tuple[Table, Recording[Table]]:
+        rng = self._rng(seed, 0, group)
+        table, told, noise = self._hostile.table(rng), forges(group), int(rng.integers(2**31))
+        strict: Any = "raise" if group % 4 == 3 else "warn"  # whatever the user asked numpy for
+        subject = self.subject
+
+        def fit(table: Table) -> Any:
+            with np.errstate(all=strict):
+                estimator = clone(subject.estimator).set_params(random_state=noise)
+                return self.fit(estimator, table, folder, subject.declared)
+
+        return table, record(fit, table, told[group % len(told)])
 
 
 def _added(row: Row, i: int, found: Replayed) -> Row:

@@ -1,11 +1,12 @@
 """The audit of every kind of release: claimed, audited, tightness."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from sfumato.audit.blackbox import audit
 from sfumato.audit.cases import queries, release_of, worst_pair
 from sfumato.audit.result import AuditResult
 from sfumato.privacy.budget import Budget
+from sfumato.sums import BoundedSum
 from sfumato.typing import Relation
 
 RELATIONS: tuple[Relation, ...] = ("replace", "add-remove")
@@ -16,6 +17,7 @@ def audit_table(
     runs: int = 10_000,
     confidence: float = 0.99,
     *,
+    known: Mapping[str, BoundedSum] | None = None,
     only: str = "",
     progress: Callable[[str], object] | None = None,
 ) -> list[AuditResult]:
@@ -27,6 +29,8 @@ def audit_table(
         What a single release may spend; its claim is the budget's mu.
     runs, confidence
         As in `audit`.
+    known : mapping from names to BoundedSum, optional
+        The queries to audit; those of `sfumato.audit.cases` by default.
     only : str
         Audit only the releases whose name contains this.
     progress : callable, optional
@@ -34,7 +38,7 @@ def audit_table(
     """
     found = []
     for budget in budgets:
-        for name, query in queries().items():
+        for name, query in (queries() if known is None else known).items():
             if only not in name:
                 continue
             for relation in RELATIONS:

@@ -13,7 +13,7 @@ the noise itself: whether that has the law it should is for `sfumato.audit.audit
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,14 +240,10 @@ class Replayed:
         return not self.findings
 
 
-def replay(
-    fit: Callable[[Data], Any],
-    d: Data,
-    d_prime: Data,
-    forge: Forge | None = None,
-    *,
-    around: Callable[[Watch], Watch] = lambda watch: watch,
-) -> Replayed:
+Around = Callable[[Watch], Watch]
+
+
+def replay(fit: Callable[[Data], Any], d: Data, d_prime: Data, forge: Forge | None = None) -> Replayed:
     """Fit D, then its neighbour D' with the releases of D, and say what differs.
 
     Parameters
@@ -258,8 +254,6 @@ def replay(
         Neighbouring data sets, as `fit` takes them.
     forge : Forge, optional
         Other releases than the honest ones to tell both fits.
-    around : callable, optional
-        Puts a door before those of the replay, to test the replay itself.
 
     Examples
     --------
@@ -267,21 +261,47 @@ def replay(
     >>> from sfumato import Bounds, PrivatePCA
     >>> x = np.random.default_rng(0).uniform(-1, 1, (30, 3))
     >>> other = np.vstack([x[:-1], [[1.7e308, -1.7e308, 0.0]]])
-    >>> found = replay(PrivatePCA(n_directions=1, bounds=Bounds(-1, 1), random_state=0).fit, x, other)
+    >>> pca = PrivatePCA(n_directions=1, bounds=Bounds(-1, 1), method="refined", random_state=0)
+    >>> found = replay(pca.fit, x, other)
     >>> found.passed, found.questions
     (True, 3)
     """
+    return record(fit, d, forge).play(d_prime)
+
+
+def record(
+    fit: Callable[[Data], Any], d: Data, forge: Forge | None = None, around: Around = lambda watch: watch
+) -> "Recording[Data]":
+    """The first half of a replay: fit D and keep everything, to be played to any number of neighbours.
+
+    `around` puts a door before those of the replay, to test the replay itself.
+    """
     tape = Tape() if forge is None else Tape(forge)
-    before = _course(fit, d, around(tape.watch), tape.devices)
-    playback = Playback(tape)
-    after = _course(fit, d_prime, around(playback.watch), playback.devices)
-    asked = len(tape.steps)
-    if (before.refused and asked == 0) or (after.refused and playback.place == 0):
-        return Replayed((), asked, 0.0, before.error or after.error, refused=True)
-    findings = playback.judged()
-    if playback.place == asked and not playback.findings:  # else the rest differs for a reason that was said
-        findings += before.differences(after)
-    return Replayed(tuple(findings), asked, max(playback.moved.values(), default=0.0), before.error)
+    course = _course(fit, d, around(tape.watch), tape.devices)
+    if not tape.steps and course.failure is not None and not course.refused:
+        raise course.failure  # it was never asked anything: a mistake in the call, which proves nothing
+    return Recording(fit, tape, course, around)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording(Generic[Data]):
+    """A fit on D, and all that it asked, was told and showed."""
+
+    fit: Callable[[Data], Any]
+    tape: Tape
+    course: "Course"
+    around: Around
+
+    def play(self, d_prime: Data) -> Replayed:
+        """Fit a neighbour of D with the same releases, and say what differs."""
+        before, asked, playback = self.course, len(self.tape.steps), Playback(self.tape)
+        after = _course(self.fit, d_prime, self.around(playback.watch), playback.devices)
+        if (before.refused and asked == 0) or (after.refused and playback.place == 0):
+            return Replayed((), asked, 0.0, before.error or after.error, refused=True)
+        findings = playback.judged()
+        if playback.place == asked and not playback.findings:  # else the rest differs for a reason that was said
+            findings += before.differences(after)
+        return Replayed(tuple(findings), asked, max(playback.moved.values(), default=0.0), before.error)
 
 
 @dataclass(slots=True)
@@ -291,8 +311,13 @@ class Course:
     attributes: dict[str, bytes] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     error: str = ""
-    refused: bool = False
+    failure: Exception | None = None
     announced: list[str] = field(default_factory=list)
+
+    @property
+    def refused(self) -> bool:
+        """Whether it ended with one of our own sentences."""
+        return isinstance(self.failure, SfumatoError)
 
     def planned(self, purposes: Sequence[str]) -> None:
         self.announced += purposes
@@ -321,8 +346,7 @@ def _course(fit: Callable[[Data], Any], data: Data, doors: Watch, devices: Calla
         except DivergedError:
             pass
         except Exception as error:  # whatever it is: it must be the same on the neighbour
-            course.error = f"{type(error).__name__}: {error}"
-            course.refused = isinstance(error, SfumatoError)
+            course.error, course.failure = f"{type(error).__name__}: {error}", error
     course.warnings = [f"{each.category.__name__}: {each.message}" for each in heard]
     if fitted is not None:
         course.attributes = {name: fingerprint(value) for name, value in vars(fitted).items()}

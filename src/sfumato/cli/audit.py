@@ -41,11 +41,13 @@ def releases(
 ) -> None:
     """Every kind of release on its worst pair of data sets: claimed, audited, tightness."""
     with working("loading the library") as bar, as_usage():
+        from sfumato.audit.cases import queries
         from sfumato.audit.table import audit_table
         from sfumato.privacy.budget import Budget
+        from sfumato.research import members
 
         budget = Budget.approximate(epsilon, delta)
-        found = audit_table([budget], runs, only=only, progress=bar.say)
+        found = audit_table([budget], runs, known=queries() | members.queries(), only=only, progress=bar.say)
     if not found:
         raise InputError(f"only: no release has {only!r} in its name; leave it out to see all.")
     _show(found, delta)

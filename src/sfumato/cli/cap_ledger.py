@@ -17,7 +17,7 @@ def open_cap_ledger(path: Path, purpose: str) -> "FileLedger":
 
 
 def say_what_is_left(ledger: "FileLedger") -> None:
-    """One line on the cap after a run."""
-    left = ledger.remaining()
-    rest = "nothing is left" if left is None else f"{left.describe()} is left for one more run"
-    note(f"{ledger.path}: cap {ledger.budget.describe()}; {rest}.")
+    """One line on the account: where it is, what is spent, what is left."""
+    from sfumato.privacy.ledger.admin import summary
+
+    note(f"{summary(ledger)}.")

@@ -20,27 +20,51 @@ class Member:
     @property
     def make(self) -> Any:
         """The class."""
-        module, _, name = self.home.partition(".")
-        return getattr(import_module(f"sfumato.estimators.{module}"), name)
+        module, _, name = self.home.rpartition(".")
+        return getattr(import_module(f"sfumato.{module}"), name)
 
     @property
     def methods(self) -> tuple[str, ...]:
         """Ways to find the directions."""
         return tuple(getattr(import_module(self.make.__module__), "METHODS", ()))
 
+    def check_method(self, method: str) -> None:
+        """Refuse a method that the estimator does not have; of one that is an estimator now, say which."""
+        from sfumato.estimators.parameters import MOVED, one_of
+
+        moved = MOVED.get(self.home.rpartition(".")[2], {}).get(method)
+        if moved is not None:
+            name = next(each.name for each in PAPERS if each.home.endswith(f".{moved}"))
+            raise InputError(f"method: {method!r} is an estimator of its own now; use --estimator {name}.")
+        one_of("method", method, self.methods)
+
 
 EXPLAINING = ("response", "classes", "response_kind")
 MEMBERS = (
-    Member("sir", "sir.PrivateSIR", (*EXPLAINING, "method", "picture")),
-    Member("sparse-sir", "sparse.PrivateSparseSIR", (*EXPLAINING, "method", "picture", "max_features")),
-    Member("save", "second_order.PrivateSAVE", (*EXPLAINING, "slices")),
-    Member("dr", "second_order.PrivateDR", (*EXPLAINING, "slices")),
-    Member("pca", "pca.PrivatePCA", ("method",)),
-    Member("sparse-pca", "sparse_pca.PrivateSparsePCA", ("method", "max_features")),
-    Member("lda", "lda.PrivateLDA", (*EXPLAINING, "method")),
-    Member("cca", "cca.PrivateCCA", ("second", "q", "method")),
+    Member("sir", "estimators.sir.PrivateSIR", (*EXPLAINING, "method", "picture")),
+    Member("sparse-sir", "estimators.sparse.PrivateSparseSIR", (*EXPLAINING, "method", "picture", "max_features")),
+    Member("save", "estimators.second_order.PrivateSAVE", (*EXPLAINING, "slices")),
+    Member("dr", "estimators.second_order.PrivateDR", (*EXPLAINING, "slices")),
+    Member("pca", "estimators.pca.PrivatePCA", ("method",)),
+    Member("sparse-pca", "estimators.sparse_pca.PrivateSparsePCA", ("method", "max_features")),
+    Member("lda", "estimators.lda.PrivateLDA", (*EXPLAINING, "method")),
+    Member("cca", "estimators.cca.PrivateCCA", ("second", "q", "method")),
 )
-FAMILY = {member.name: member for member in MEMBERS}
+PAPERS = (
+    Member("dp-ini", "research.sir.DPIni", EXPLAINING),
+    Member("dp-sir", "research.sir.DPSIR", EXPLAINING),
+    Member("dp-sini", "research.sir.DPSIni", (*EXPLAINING, "max_features")),
+    Member("dp-ssir", "research.sir.DPSSIR", (*EXPLAINING, "max_features")),
+    Member("dp-spca", "research.components.DPSPCA", ("max_features",)),
+    Member("rayleigh-flow-sir", "research.sir.RayleighFlowSIR", EXPLAINING),
+    Member("rayleigh-flow-pca", "research.components.RayleighFlowPCA", ()),
+    Member("rayleigh-flow-lda", "research.pairs.RayleighFlowLDA", EXPLAINING),
+    Member("rayleigh-flow-cca", "research.pairs.RayleighFlowCCA", ("second", "q")),
+    Member("truncated-rayleigh-flow-sir", "research.sir.TruncatedRayleighFlowSIR", (*EXPLAINING, "max_features")),
+    Member("truncated-rayleigh-flow-pca", "research.components.TruncatedRayleighFlowPCA", ("max_features",)),
+)
+"""The papers' own estimators, for comparison."""
+FAMILY = {member.name: member for member in (*MEMBERS, *PAPERS)}
 NEEDS = {
     "response": "the column to explain",
     "second": "the columns of the second set, as a,b,c or 'lab_*'",
@@ -62,7 +86,8 @@ def member(name: str) -> Member:
     """
     if name not in FAMILY:
         close = difflib.get_close_matches(name.lower().removeprefix("private"), FAMILY, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"choose among {', '.join(FAMILY)}."
+        names = ", ".join(each.name for each in MEMBERS)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose among {names}."
         raise InputError(f"estimator: there is no {name!r}; {hint}")
     return FAMILY[name]
 

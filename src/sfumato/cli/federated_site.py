@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.cap_ledger import say_what_is_left
 from sfumato.cli.failures import as_usage
 from sfumato.cli.options import Classes, Person, Relation, ResponseKind, categories, kind_of, names
 from sfumato.cli.terminal import note
@@ -29,6 +30,9 @@ def site(
         list[str] | None,
         typer.Option(help="Public categories of a feature, as ward=north|south; the first is the reference."),
     ] = None,
+    create_ledger: Annotated[
+        bool, typer.Option("--create-ledger", help="Open a new account, with --cap; only for records without one.")
+    ] = False,
     cap: Annotated[float | None, typer.Option(help="Epsilon that all runs together may ever spend here.")] = None,
     cap_delta: Annotated[float, typer.Option(help="Its delta.")] = 1e-6,
     relation: Relation = None,
@@ -56,7 +60,8 @@ def site(
     if not re.fullmatch(r"([^\s/:]+|\[[0-9a-fA-F:]+\]):\d{1,5}", coordinator):
         raise InputError(f"coordinator must be host:port, such as coordinator.example:8000, got {coordinator!r}.")
     account, answers = ledger or Path(f"{name}.jsonl"), folder or Path(f"{name}-answers")
-    budget, neighbours = _cap(account, cap, cap_delta), None if relation is None else relation_of(relation)
+    budget = _cap(account, cap, cap_delta, create_ledger)
+    neighbours = None if relation is None else relation_of(relation)
     source = open_source(
         find(data),
         response,
@@ -76,15 +81,28 @@ def site(
         seeded = rehearse is not None
         FileLedger(account, budget, neighbours, rehearsal=seeded, protects="person" if person else "record")
     mine.facts()  # what the coordinator would be refused for is better told now
-    note(f"{name} answers {coordinator} within the cap of {account}; Ctrl-C stops it.")
+    say_what_is_left(mine.ledger())
+    note(f"{name} answers {coordinator} within this cap; Ctrl-C stops it.")
     node.serve()
 
 
-def _cap(ledger: Path, epsilon: float | None, delta: float) -> "Budget | None":
-    """The cap that was given; None is for a ledger that has one."""
+def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Budget | None":
+    """The cap that was given; None is for a ledger that has one.
+
+    An account is opened on request alone: a site started from another folder must not find an unspent one there.
+    """
     from sfumato.privacy.budget import Budget
 
-    if epsilon is None and not ledger.exists():
-        raise InputError(f"cap: {ledger} does not exist yet; say with --cap how much all runs together may spend.")
+    if not ledger.exists() and not create:
+        raise InputError(
+            f"ledger: there is no {ledger.absolute()}; name the site's ledger with --ledger, or, if these records have "
+            f"none yet, create it: sfumato ledger create {ledger} --epsilon 3, or --create-ledger --cap 3."
+        )
+    if create and ledger.exists():
+        raise InputError(
+            f"create-ledger: {ledger.absolute()} exists already; leave --create-ledger out to go on with it."
+        )
+    if create and epsilon is None:
+        raise InputError("cap: --create-ledger needs --cap, how much all runs together may ever spend; for instance 3.")
     with as_usage():
         return None if epsilon is None else Budget.approximate(epsilon, delta)

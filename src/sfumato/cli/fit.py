@@ -2,9 +2,9 @@
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,13 +32,16 @@ from sfumato.cli.options import (
     kind_of,
     names,
 )
-from sfumato.cli.output import new_directory
+from sfumato.cli.output import Draft, default_directory, new_directory
 from sfumato.cli.progress import Bar, working
-from sfumato.cli.results import RESULTS, write_results
+from sfumato.cli.results import RESULTS, write_model, write_report
 from sfumato.cli.study import Study, plan_of, prepare, sizes
 from sfumato.cli.terminal import note, stdout
 from sfumato.cli.wishes import Wishes
 from sfumato.errors import PrivacyWarning
+
+if TYPE_CHECKING:
+    from sfumato.privacy.ledger import FileLedger
 
 
 def fit(
@@ -64,7 +67,12 @@ def fit(
         typer.Option(help="Columns of the second set (cca), as a,b,c or a pattern.", rich_help_panel=STUDY),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Directory for report.html, model.json and directions.csv.")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Directory for report.html, model.json and directions.csv; sfumato-ESTIMATOR-TIME if not given.",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and spend nothing.")] = False,
     epsilon: Epsilon = None,
@@ -164,40 +172,57 @@ def _rehearse(study: Study, wishes: Wishes) -> None:
     show_plan(stdout(), plan, f"Plan for {size} of {features} features; nothing was spent")
 
 
-def _run(study: Study, wishes: Wishes, out: Path | None, cap_ledger: Path | None) -> None:
-    again = out is not None and (out / "model.json").exists()
-    output = nullcontext() if out is None else new_directory(out)
-    with output as draft, _notes(), working("loading the library") as bar:
-        from sfumato.cli.show import show_document, show_files
-        from sfumato.report.words import meanings
+def _run(study: Study, wishes: Wishes, given: Path | None, cap_ledger: Path | None) -> None:
+    out = given or default_directory(wishes.estimator)
+    again = (out / "model.json").exists()
+    ledger: FileLedger | None = None
+    with new_directory(out) as draft, _notes():
+        try:
+            with working("loading the library") as bar:
+                from sfumato.cli.show import show_document, show_files
+                from sfumato.report.words import meanings
 
-        purpose = f"fit {study.title}" + (f" by {wishes.estimator}" if wishes.estimator != "sir" else "")
-        ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
-        fitted, shown = _fit(study, wishes, ledger, draft, bar)
+                purpose = f"fit {study.title}" + (f" by {wishes.estimator}" if wishes.estimator != "sir" else "")
+                ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
+                fitted, shown = _fit(study, wishes, ledger, draft, bar)
+        except (KeyboardInterrupt, SystemExit):
+            _say_what_it_cost(draft, ledger)
+            raise
     show_document(stdout(), shown, study.title, meanings(fitted))
     if ledger is not None:
         say_what_is_left(ledger)
-    if out is None:
-        note("no report and no model were written; add --out DIR to keep them.")
-        return
     if again:
         note(f"{out} held an earlier fit, now replaced; what it spent is still spent.")
     show_files(stdout(), [(str(out / name), purpose) for name, purpose in RESULTS.items()])
 
 
-def _fit(study: Study, wishes: Wishes, ledger: Any, draft: Path | None, bar: Bar) -> tuple[Any, Any]:
-    """The fitted estimator without what others wrote to the ledger, and its document, written to `draft`."""
+def _fit(study: Study, wishes: Wishes, ledger: Any, draft: Draft, bar: Bar) -> tuple[Any, Any]:
+    """The fitted estimator without what others wrote to the ledger, and its document, both kept.
+
+    The model first, at once: it is what was paid for, and the report can be made from it.
+    """
     from sfumato.model import standalone
     from sfumato.report.build import document
 
     estimator, source = prepare(study, wishes)
     bar.say("reading and checking the records")
     fitted = standalone(estimator.set_params(ledger=ledger).fit(bar.watch(source)))
+    draft.keep(lambda folder: write_model(fitted, source, study.response, folder), instead_of="report.html")
     bar.say("writing the report")
-    shown = document(fitted, forecasts=draft is not None)
-    if draft is not None:
-        write_results(fitted, shown, source, study.response, draft)
+    shown = document(fitted)
+    draft.keep(lambda folder: write_report(shown, folder))
     return fitted, shown
+
+
+def _say_what_it_cost(draft: Draft, ledger: "FileLedger | None") -> None:
+    """After an interruption: what is on the disk, or what was spent for nothing."""
+    if draft.kept:
+        note(f"the model was paid for and is {draft.target / 'model.json'}; 'sfumato report' makes its report.")
+    elif ledger is None:
+        note("no result was made and none has left this process, so nothing was spent.")
+    else:
+        note("no result was made; the releases made so far stay in the ledger, what they did not use is given back.")
+        say_what_is_left(ledger)
 
 
 @contextmanager

@@ -1,16 +1,21 @@
 """`sfumato ledger`: the account that all runs on the same records share."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.cap_ledger import say_what_is_left
 from sfumato.cli.failures import as_usage
 from sfumato.cli.terminal import note, stdout
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from sfumato.privacy.budget import Budget
+    from sfumato.privacy.events import Event
+    from sfumato.privacy.ledger import FileLedger, Mark
 
 app = typer.Typer(help="The account that all runs on the same records share.")
 
@@ -18,6 +23,12 @@ File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=Fals
 Epsilon = Annotated[float | None, typer.Option(help="Epsilon of the cap.")]
 Delta = Annotated[float | None, typer.Option(help="Its delta (1e-6 if not given).")]
 Rho = Annotated[float | None, typer.Option(help="A zCDP cap instead of epsilon and delta.")]
+Network = Annotated[
+    bool,
+    typer.Option(
+        "--allow-network", help="Allow a network disk, whose locks may not hold; one machine alone may write."
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -38,6 +49,8 @@ def create(
     rho: Rho = None,
     relation: Annotated[str, typer.Option(help="'replace' or 'add-remove'.")] = "replace",
     purpose: Annotated[str, typer.Option(help="What the data may be used for.")] = "",
+    allow_network: Network = False,
+    rehearsal: Annotated[bool, typer.Option("--rehearsal", help="For seeded runs, which have no guarantee.")] = False,
     person: Annotated[
         bool, typer.Option("--person", help="For runs that protect persons with all their rows, not records.")
     ] = False,
@@ -45,12 +58,16 @@ def create(
     """Open a new account with a cap on what all runs together may spend."""
     from sfumato.privacy.ledger import FileLedger
     from sfumato.privacy.parameters import relation_of
+    from sfumato.privacy.unit import Kind as Protected
 
     if path.exists():
         raise InputError(f"ledger: {path} exists already; look at it with 'sfumato ledger show {path}'.")
     cap, neighbours = _cap(epsilon, delta, rho), relation_of(relation)
-    ledger = FileLedger(path, cap, neighbours, purpose=purpose, protects="person" if person else "record")
-    _say(f"{path}: cap {ledger.budget.describe()}; fit with --cap-ledger {path}")
+    protects: Protected = "person" if person else "record"
+    ledger = FileLedger(
+        path, cap, neighbours, purpose=purpose, rehearsal=rehearsal, allow_network=allow_network, protects=protects
+    )
+    _say(f"{path.absolute()}: cap {ledger.budget.describe()}; fit with --cap-ledger {path}")
 
 
 @app.command()
@@ -68,12 +85,21 @@ def show(
 @app.command()
 def verify(
     path: File,
-    head: Annotated[str | None, typer.Option(help="A head noted earlier; it must still be in the file.")] = None,
+    head: Annotated[list[str] | None, typer.Option(help="A head noted earlier; it must still be in the file.")] = None,
+    model: Annotated[list[Path] | None, typer.Option(help="A model file that was fitted with this ledger.")] = None,
+    report: Annotated[list[Path] | None, typer.Option(help="A report of such a fit.")] = None,
+    outcome: Annotated[list[Path] | None, typer.Option(help="outcome.json of a federation it took part in.")] = None,
 ) -> None:
-    """Check every line against its hash, and the chain of all lines."""
+    """Check every line against its hash, and the chain of all lines.
+
+    A file that was cut looks whole; a model, a report or an outcome that is newer than the cut shows it.
+    """
     from sfumato.privacy.ledger import FileLedger
 
-    _say(FileLedger(path).verify(*([] if head is None else [head])))
+    ledger = FileLedger(path)
+    noted = [*_of_models(model or ()), *_of_reports(report or ()), *_of_outcomes(outcome or (), ledger.id)]
+    _say(ledger.verify(*(head or ()), *noted))
+    say_what_is_left(ledger)
 
 
 @app.command()
@@ -81,8 +107,10 @@ def remaining(path: File) -> None:
     """The largest budget one more run can have."""
     from sfumato.privacy.ledger import FileLedger
 
-    left = FileLedger(path).remaining()
+    ledger = FileLedger(path)
+    left = ledger.remaining()
     _say("nothing is left" if left is None else left.describe())
+    say_what_is_left(ledger)
 
 
 @app.command()
@@ -92,7 +120,7 @@ def close(path: File, run: Annotated[str, typer.Argument(help="The run, as 'show
 
     ledger = FileLedger(path)
     ledger.close(run)
-    _say(f"run {run} is closed; {_left(ledger.remaining())}")
+    _say_state(f"run {run} is closed", ledger)
 
 
 @app.command()
@@ -100,17 +128,21 @@ def repair(
     path: File,
     reason: Annotated[str, typer.Option(help="What happened; stands in the ledger.")],
     lost_rho: Annotated[
-        float | None, typer.Option(help="What unreadable lines may have cost at most (zCDP); not for a torn tail.")
+        float | None, typer.Option(help="What the unreadable lines may have cost at most (zCDP).")
     ] = None,
+    lost_model: Annotated[
+        list[Path] | None, typer.Option(help="A model whose releases are among the unreadable lines; they are booked.")
+    ] = None,
+    nothing_lost: Annotated[
+        bool,
+        typer.Option("--nothing-lost", help="You know that nothing was released, as when a crash tore the last line."),
+    ] = False,
 ) -> None:
     """Acknowledge damage, so that the ledger may be written again. Nothing is deleted."""
-    from sfumato.privacy.budget import Budget
     from sfumato.privacy.ledger.admin import repair as mend
 
-    with as_usage():
-        lost = None if lost_rho is None else Budget.zcdp(lost_rho)
-    ledger = mend(path, reason, lost=lost)
-    _say(f"{path} is whole again; {_left(ledger.remaining())}")
+    ledger = mend(path, reason, lost=_lost(lost_rho, lost_model or (), nothing_lost))
+    _say_state(f"{path} is whole again", ledger)
 
 
 @app.command()
@@ -120,12 +152,13 @@ def merge(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
+    allow_network: Network = False,
 ) -> None:
     """One ledger from several of the same data, every release once; also how to change a cap."""
     from sfumato.privacy.ledger.admin import merge as join
 
-    ledger = join(paths, out, _cap(epsilon, delta, rho))
-    _say(f"{out}: {len(ledger)} releases; {_left(ledger.remaining())}")
+    ledger = join(paths, out, _cap(epsilon, delta, rho), allow_network=allow_network)
+    _say_state(f"{len(ledger)} releases in {out}", ledger)
     note("use the new ledger only from now on.")
 
 
@@ -142,8 +175,65 @@ def _cap(epsilon: float | None, delta: float | None, rho: float | None) -> "Budg
         return Budget.approximate(epsilon, 1e-6 if delta is None else delta)
 
 
-def _left(left: "Budget | None") -> str:
-    return "nothing is left" if left is None else f"{left.describe()} is left"
+def _lost(rho: float | None, models: Sequence[Path], nothing: bool) -> "tuple[Event, ...] | None":
+    """What a repair must book; None if nothing was said."""
+    from sfumato.model import load_model
+    from sfumato.privacy.budget import Budget
+    from sfumato.privacy.ledger.remaining import of_unknown_kind
+
+    if nothing and (rho is not None or models):
+        raise InputError("nothing-lost: leave it out where --lost-rho or --lost-model says what was lost.")
+    if not nothing and rho is None and not models:
+        return None
+    with as_usage():
+        bound = () if rho is None else (of_unknown_kind(Budget.zcdp(rho).rho or 0.0),)
+    return (*bound, *(event for path in models for event in load_model(path).ledger_.events))
+
+
+def _of_models(paths: Sequence[Path]) -> "list[Mark]":
+    from sfumato.model import load_model
+
+    return [_present(load_model(path).ledger_.mark, "model", path) for path in paths]
+
+
+def _of_reports(paths: Sequence[Path]) -> "list[Mark]":
+    from sfumato.report.account import marks_in
+
+    found = []
+    for path in paths:
+        try:
+            marks = marks_in(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            raise InputError(f"report: {path} cannot be read; check the name.") from None
+        found.append(_present(marks[0] if marks else None, "report", path))
+    return found
+
+
+def _of_outcomes(paths: Sequence[Path], ledger: str) -> "list[Mark]":
+    """The heads that a federation's outcome notes of this ledger."""
+    from sfumato.privacy.ledger import Mark
+
+    found = []
+    for path in paths:
+        try:
+            sites = json.loads(path.read_text(encoding="utf-8"))["spending"].values()
+            told = [str(site["head"]) for site in sites if site.get("ledger") == ledger]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise InputError(f"outcome: {path} is not the outcome.json of a federation; check the name.") from None
+        found.append(_present(Mark(ledger, told[0], 0) if told else None, "outcome", path))
+    return found
+
+
+def _present(mark: "Mark | None", option: str, path: Path) -> "Mark":
+    if mark is None:
+        raise InputError(f"{option}: {path} notes no head of this ledger; it was not written to it.")
+    return mark
+
+
+def _say_state(what: str, ledger: "FileLedger") -> None:
+    from sfumato.privacy.ledger.admin import summary
+
+    _say(f"{what}; {summary(ledger)}")
 
 
 def _say(text: str) -> None:

@@ -37,7 +37,8 @@ Estimator = Annotated[
     str,
     typer.Option(
         help="What to look for. Directions that explain a response: sir, sparse-sir (very many columns), save or dr "
-        "(even, curved relations), lda (classes). Without a response: pca, sparse-pca. Two sets of columns: cca.",
+        "(even, curved relations), lda (classes). Without a response: pca, sparse-pca. Two sets of columns: cca. "
+        "For comparison, the papers' own: dp-sir and others.",
         autocompletion=_words(*FAMILY),
         rich_help_panel=STUDY,
     ),

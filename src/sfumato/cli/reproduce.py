@@ -10,8 +10,8 @@ from sfumato.cli.output import new_file
 from sfumato.cli.terminal import note, stderr, stdout
 
 if TYPE_CHECKING:
-    from sfumato.papers.run import Done
-    from sfumato.papers.study import Study
+    from sfumato.research.run import Done
+    from sfumato.research.study import Study
 
 
 def reproduce(
@@ -37,8 +37,8 @@ def reproduce(
     """
     from rich.table import Table
 
-    from sfumato.papers import run
-    from sfumato.papers.verdict import verdict
+    from sfumato.research import run
+    from sfumato.research.pages import verdict
 
     if listing or study is None:
         for name, each in run.STUDIES.items():
@@ -60,7 +60,7 @@ def reproduce(
     given = f" --data {data.name}" if data is not None else ""
     command = f"sfumato reproduce {study} --replications {replications}{given}"
     if markdown is not None:
-        from sfumato.papers.picture import drawing
+        from sfumato.research.pages import drawing
 
         picture = markdown.with_suffix(".svg")
         with new_file(picture) as draft:
@@ -68,7 +68,7 @@ def reproduce(
         with new_file(markdown) as draft:
             draft.write_text(run.markdown(chosen, done, command, picture.name, remarks), "utf-8")
     if html is not None:
-        from sfumato.papers.page import page
+        from sfumato.research.pages import page
 
         with new_file(html) as draft:
             draft.write_text(page(chosen, done, command), "utf-8")
@@ -78,7 +78,7 @@ def _run(chosen: "Study", replications: int, cache: Path, processes: int | None,
     """All replications, with a bar."""
     from rich.progress import track
 
-    from sfumato.papers import run
+    from sfumato.research import run
 
     console = stderr()
     known = run.load(cache, chosen)

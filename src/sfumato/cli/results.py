@@ -16,15 +16,20 @@ RESULTS = {
 }
 
 
-def write_results(estimator: Any, shown: "Document", source: "FileSource", response: str | None, draft: Path) -> None:
-    """Write all of them."""
+def write_model(estimator: Any, source: "FileSource", response: str | None, draft: Path) -> None:
+    """Write the model and the directions."""
     from sfumato.model import save_model
-    from sfumato.report.html import render
 
-    (draft / "report.html").write_text(render(shown), encoding="utf-8")
     save_model(estimator, draft / "model.json", response=response, columns=source.columns, second=source.second)
     with (draft / "directions.csv").open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream).writerows(_pairs(estimator) if source.second is not None else _directions(estimator))
+
+
+def write_report(shown: "Document", draft: Path) -> None:
+    """Write the report."""
+    from sfumato.report.html import render
+
+    (draft / "report.html").write_text(render(shown), encoding="utf-8")
 
 
 def _directions(estimator: Any) -> Iterator[list[str]]:

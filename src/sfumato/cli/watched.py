@@ -12,11 +12,8 @@ class Watched(Source):
     def __init__(self, source: Source, told: Callable[[float], None]) -> None:
         self._source, self._told = source, told
         self.n_features, self.response = source.n_features, source.response
-        self.feature_names, self.has_response, self.n_second = (
-            source.feature_names,
-            source.has_response,
-            source.n_second,
-        )
+        self.feature_names, self.has_response = source.feature_names, source.has_response
+        self.n_second, self.binary = source.n_second, source.binary
         self.has_people = source.has_people
 
     def parts(self) -> list[int]:

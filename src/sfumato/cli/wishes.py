@@ -42,7 +42,6 @@ class Wishes:
 
     def build(self) -> Any:
         """The estimator, its parameters checked; it has no bounds yet."""
-        from sfumato.estimators.parameters import one_of
         from sfumato.privacy.parameters import budget_of, noise_of, relation_of
         from sfumato.privacy.unit import unit_of
 
@@ -53,7 +52,7 @@ class Wishes:
         with as_usage():
             budget_of(epsilon, delta, self.rho)
         if self.method is not None:
-            one_of("method", self.method, self.member.methods)
+            self.member.check_method(self.method)
         seed = self.seed if noise_of(self.seed) else None
         budget = {"epsilon": epsilon, "delta": delta, "rho": self.rho, "relation": relation_of(self.relation)}
         unit_of(self.rows_per_person, has_ids=False)  # refuses what is no number of rows

@@ -1,35 +1,26 @@
 """What the private estimators have in common once their releases are made."""
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid
-from sfumato.errors import InputError
+from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import transform_array
 from sfumato.estimators.parameters import sizes_of
 from sfumato.estimators.reporting import Reporting
-from sfumato.forecast.prospect import Prospect
+from sfumato.estimators.session import Planned
+from sfumato.iterate.location import Located, Location, location_share
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
-from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Response
 from sfumato.sources import declared_response
 from sfumato.typing import FloatArray
-
-
-class Planned(Protocol):
-    """Public facts of a fit, from which its plan follows."""
-
-    def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
-
-    def prospect(self) -> Prospect | None:
-        """What a forecast needs; None where there is none."""
 
 
 class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -39,7 +30,7 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     delta: Any
     rho: Any
     relation: Any
-    rows_per_person: Any
+    rows_per_person: Any = None
     directions_: FloatArray
     mean_: FloatArray
     ledger_: Ledger
@@ -64,25 +55,74 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Planned:
         raise NotImplementedError
 
+    def _keep_bounds(self, located: Located) -> None:
+        """The bounds, and which features showed no spread: by name, where they have names."""
+        self.bounds_ = located.bounds
+        names = getattr(self, "feature_names_in_", np.arange(len(located.unseen)))
+        self.unseen_features_ = names[located.unseen[: len(names)]]
+
     @property
     def _n_features_out(self) -> int:
         return len(self.directions_)
 
 
-def checked_bounds(bounds: Any, n_features: int, name: str = "bounds") -> Bounds | None:
-    """Bounds for that many features, or None."""
-    if bounds is None:
-        return None
-    if not isinstance(bounds, Bounds):
-        raise InputError(f"{name} must be a sfumato Bounds or None; for instance Bounds(-1.5, 1.5).")
-    bounds.grid(n_features)
-    return bounds
+def location_of(estimator: Any, n_features: int, n_records: int | None) -> Bounds | Location:
+    """The search for bounds and scales that the estimator's budget pays; the bounds given where nothing is searched."""
+    return _search(estimator, known_of(estimator, n_features), n_records, estimator.bounds)
 
 
-def common_scale(grid: Grid) -> Grid:
-    """The same centre with one half width for all features, the widest.
+def bounds_only(estimator: Any, n_features: int, n_records: int | None) -> Bounds | Location:
+    """As `location_of`, where all features are measured in one unit: the spread inside given bounds is of no use."""
+    known = known_of(estimator, n_features)
+    return _search(estimator, replace(known, settled=~np.isnan(known.lower)), n_records, estimator.bounds)
+
+
+def location_of_pair(estimator: Any, sizes: tuple[int, int], n_records: int | None) -> Bounds | Location:
+    """As `location_of`, for the columns of two tables side by side."""
+    known = known_of(estimator, sizes[0]).beside(known_of(estimator, sizes[1], "y_bounds"))
+    return _search(estimator, known, n_records, estimator.bounds, estimator.y_bounds)
+
+
+def known_of(estimator: Any, n_features: int, parameter: str = "bounds") -> PartialBounds:
+    """What the parameter says of the features, or of those of the second table (``y_bounds``)."""
+    attribute = "feature_names_in_" if parameter == "bounds" else "y_feature_names_in_"
+    # Before there is a table nobody knows the names; a table without names has none.
+    names = getattr(estimator, attribute, () if hasattr(estimator, "n_features_in_") else None)
+    return PartialBounds.of(getattr(estimator, parameter), n_features, names, parameter)
+
+
+def given_of(known: PartialBounds) -> Bounds | None:
+    """The bounds of all features, if all are known: what methods that are for comparison alone take as they are."""
+    return None if known.unknown.size else Bounds(known.lower, known.upper)
+
+
+def _search(estimator: Any, known: PartialBounds, n_records: int | None, *given: Any) -> Bounds | Location:
+    mu = budget_of(estimator.epsilon, estimator.delta, estimator.rho).mu()
+    known = known.with_binary(getattr(estimator, "_binary", ()))
+    return search_of(known, n_records, mu, any(isinstance(one, str) for one in given) or _names_all(known, *given))
+
+
+def _names_all(known: PartialBounds, *given: Any) -> bool:
+    """Whether "search" was said of every feature of which nothing is known."""
+    said = [value for one in given if isinstance(one, Mapping) for value in one.values()]
+    return 0 < known.unknown.size <= sum(isinstance(value, str) for value in said)
+
+
+def search_of(known: PartialBounds, n_records: int | None, mu: float, insists: bool = False) -> Bounds | Location:
+    """The search for what is not known, at a share that follows from public numbers."""
+    share = location_share(known, n_records, mu)
+    if not known.asked.size or share == 0.0:
+        return Bounds(known.lower, known.upper)
+    return Location(known, share, insists)
+
+
+def common_scale(located: Located) -> Grid:
+    """The grid with one half width for all features, the widest that was given or seen.
 
     Where lengths in the units of x matter, as for principal components, one unit must mean the same in every
-    feature. No feature is clipped earlier than before; 20 bits of the widest leave enough for the others.
+    feature. No feature is clipped earlier than before; 20 bits of the widest leave enough for the others. A feature
+    whose spread was not seen has a half width that is a guess, and must not set that of the others.
     """
-    return Grid(grid.centre, np.full(grid.n_features, float(grid.half_width.max())))
+    grid = located.bounds.grid(len(located.unseen))
+    telling = grid.half_width[~located.unseen] if not located.unseen.all() else grid.half_width
+    return Grid(grid.centre, np.full(grid.n_features, float(telling.max())))

@@ -6,36 +6,30 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, location_of_pair
 from sfumato.estimators.explanation import Explanation
 from sfumato.estimators.inputs import paired_source, second_array
-from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, sizes_of
-from sfumato.estimators.printed_pairs import NEEDS, printed_canonical
+from sfumato.estimators.parameters import chosen_method, directions_of, sizes_of
 from sfumato.estimators.session import open_session
 from sfumato.forecast.populations import WIDEST, PointPopulation, random_distance, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.canonical import joint_pairs, plan_pairs
-from sfumato.iterate.covariance import whole
-from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
-from sfumato.iterate.shape import clipped
-from sfumato.privacy.door import Door
+from sfumato.iterate.location import Located, Location, assume_bounds, find_bounds, plan_location
+from sfumato.privacy.asking import Asking, ask, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Records
-from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows, unit_rows
-from sfumato.solve.dimension import Choice
-from sfumato.solve.pairs import canonical_pair, mean_and_covariance
+from sfumato.solve.canonical import Canonical, canonical, orthonormal_rows
 from sfumato.solve.subspace import subspace_distance
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.typing import FloatArray
 
-METHODS = ("auto", "refined", "rayleigh-flow")
-SHARES = {"location": 0.08, "count": 0.01}
+METHODS = ("auto", "refined")
+COUNT_SHARE = 0.01
 """Beside those of `plan_pairs`."""
 
 
@@ -66,10 +60,9 @@ class CorrelatedPairs(PointPopulation):
         q = min(max(round(self.n_targets * n_features / self.n_features), k), n_features - k)
         return replace(self, n_features=max(n_features, 2 * k), n_targets=max(q, k))
 
-    def settle(self, fit: Any, n_records: int | None) -> Any:
-        box = Bounds(-self.box, self.box)
+    def settle(self, fit: Any, n_records: int | None, mu: float) -> Any:
         sizes = {"n_features": self.n_features - self.n_targets, "n_targets": self.n_targets, "n_records": n_records}
-        bounds = None if fit.bounds is None else (box, box)
+        bounds = assume_bounds(fit.bounds, self.n_features, self.box, n_records, mu)
         return replace(fit, n_directions=self.n_directions, bounds=bounds, **sizes)
 
     def points(self, rng: np.random.Generator) -> Records:
@@ -94,54 +87,36 @@ class CorrelatedPairs(PointPopulation):
 
 @dataclass(frozen=True, slots=True)
 class CanonicalTask:
-    """What is public about a fit: both blocks have bounds, or neither has."""
+    """What is public about a fit; the bounds are those of all columns of both blocks, side by side."""
 
     n_features: int
     n_targets: int
     n_records: int | None
     n_directions: int | None
-    bounds: tuple[Bounds, Bounds] | None
-    flows: bool = False
+    bounds: Bounds | Location
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the number of records only where it is private."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
+        lines = plan_location(self.bounds)
         if self.n_records is None:
-            lines += (Line("count", "number of records", SHARES["count"], "sqrt(2) / 1"),)
-        if not self.flows:
-            return Plan(lines + plan_pairs())
-        radius = plan_pairs()[:1]
-        return Plan(lines + radius + plan_flow(sum(line.share for line in plan_pairs()[1:]), "1.48 r^2 / 1.04 r^2"))
+            lines += (Line("count", "number of records", COUNT_SHARE, "sqrt(2) / 1"),)
+        return Plan(lines + plan_pairs())
 
     def prospect(self) -> Prospect | None:
-        """The one honest method, on pairs of correlated columns."""
-        if self.flows:
-            return None
+        """On pairs of correlated columns."""
         size, k = self.n_features + self.n_targets, self.n_directions or 1
         return Prospect((("refined", self),), CorrelatedPairs(size, k, n_targets=self.n_targets))
 
-    def run(self, curator: Door) -> tuple[Bounds, FloatArray, Canonical]:
+    def run(self) -> Asking[tuple[Located, FloatArray, Canonical]]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
-        p, size = self.n_features, self.n_features + self.n_targets
-        bounds = _joined(*self.bounds, p, self.n_targets) if self.bounds else find_bounds(curator, size)
-        grid = bounds.grid(size)
-        n = float(self.n_records) if self.n_records is not None else _count(curator, size)
-        if self.flows:
-            return bounds, *self._flow(curator, grid, n)
-        return bounds, *joint_pairs(curator, grid, p, n, self.n_directions)
+        located, n = yield from self.prepare()
+        return located, *(yield from joint_pairs(located.grid, self.n_features, n, self.n_directions))
 
-    def _flow(self, curator: Door, grid: Grid, n: float) -> tuple[FloatArray, Canonical]:
-        """The first pair by Rayleigh flow of the cross-covariances, both ways, against the two covariances."""
-        p, size = self.n_features, grid.n_features
-        query = whole(clipped(curator, grid))
-        flow = rayleigh_flow(curator, query, lambda released: canonical_pair(released.value, size, p, n), n)
-        A, B = canonical_pair(flow.last.value, size, p, n)
-        quotient = float(flow.vector @ A @ flow.vector) / max(float(flow.vector @ B @ flow.vector), 1e-300)
-        weights = flow.vector / grid.half_width
-        correlation = np.clip([quotient], 0.0, 1.0)
-        choice = Choice(1, correlation, np.nan, True)
-        pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
-        return grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
+    def prepare(self) -> Asking[tuple[Located, float]]:
+        """Bounds of all columns and number of records, given or bought."""
+        size = self.n_features + self.n_targets
+        located = yield from find_bounds(self.bounds, size, self.n_records)
+        return located, float(self.n_records) if self.n_records is not None else (yield from _count(size))
 
 
 class PrivateCCA(PrivateReducer):
@@ -156,15 +131,10 @@ class PrivateCCA(PrivateReducer):
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
     bounds, y_bounds : Bounds, optional
-        Range of each column of X and of Y, known without looking at the data. If either is None, both are found
-        privately, and charged.
-    method : {"auto", "refined", "rayleigh-flow"}
-        "auto" is "refined", the only method here that is not for comparison alone: the joint covariance in
-        coordinates that earlier releases made round, solved exactly. `explain` forecasts its loss.
-        "rayleigh-flow" is the published iteration for the first pair, for comparison.
-    calibration : {"tight", "paper"}
-        Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
-        ledger says so and a `PrivacyWarning` is raised) and releases the weights alone.
+        Range of each column of X and of Y, known without looking at the data. None: found privately, and charged.
+    method : {"auto", "refined"}
+        "auto" is "refined": the joint covariance in coordinates that earlier releases made round, solved exactly.
+        `explain` forecasts its loss. The published iteration, Rayleigh flow, is in `sfumato.research`.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -213,7 +183,6 @@ class PrivateCCA(PrivateReducer):
         y_bounds: Bounds | None = None,
         method: str = "auto",
         *,
-        calibration: str = "tight",
         relation: str = "replace",
         rows_per_person: int | None = None,
         rho: float | None = None,
@@ -226,7 +195,6 @@ class PrivateCCA(PrivateReducer):
         self.bounds = bounds
         self.y_bounds = y_bounds
         self.method = method
-        self.calibration = calibration
         self.relation = relation
         self.rows_per_person = rows_per_person
         self.rho = rho
@@ -251,21 +219,18 @@ class PrivateCCA(PrivateReducer):
         session = open_session(self, X, y, groups, paired_source)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
-        if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
-            if not task.flows or task.bounds is None:
-                raise InputError(NEEDS)
-            self.bounds_ = _joined(*task.bounds, p, task.n_targets)
-            mean = self.bounds_.grid(p + task.n_targets).centre
-            found = printed_canonical(self.bounds_, p, session, self)
-        else:
-            self.bounds_, mean, found = task.run(session.open(task.plan()))
+        self._keep(*drive(task.run(), session.open(task)), session.ledger)
+        return self
+
+    def _keep(self, located: Located, mean: FloatArray, found: Canonical, ledger: Ledger) -> None:
+        p = int(self.n_features_in_)
+        self._keep_bounds(located)
         self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
         self.correlations_ = self.eigenvalues_ = found.correlations
         self.mean_, self.y_mean_ = mean[:p], mean[p:]
         self.choice_ = found.choice
-        self.ledger_ = session.ledger
-        return self
+        self.ledger_ = ledger
 
     def transform(self, X: Any, y: Any = None) -> Any:
         """Coordinates along `directions_`, and with y given also those along `y_directions_`; keep them private."""
@@ -280,12 +245,9 @@ class PrivateCCA(PrivateReducer):
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
         k = directions_of(self.n_directions, min(n_features, n_targets))
-        x, y = checked_bounds(self.bounds, n_features), checked_bounds(self.y_bounds, n_targets, "y_bounds")
-        flows = one_of("method", self.method, METHODS) == "rayleigh-flow"
-        if flows and k not in (None, 1):
-            raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'auto' for more.")
-        bounds = None if x is None or y is None else (x, y)
-        return CanonicalTask(n_features, n_targets, n_records, 1 if flows else k, bounds, flows)
+        chosen_method(self, METHODS)
+        bounds = location_of_pair(self, (n_features, n_targets), n_records)
+        return CanonicalTask(n_features, n_targets, n_records, k, bounds)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -294,15 +256,6 @@ class PrivateCCA(PrivateReducer):
         return tags
 
 
-def _joined(x: Bounds, y: Bounds, p: int, q: int) -> Bounds:
-    """Bounds of the columns of both tables, side by side."""
-    lower, upper = (
-        np.concatenate([np.broadcast_to(a, p), np.broadcast_to(b, q)])
-        for a, b in ((x.lower, y.lower), (x.upper, y.upper))
-    )
-    return Bounds(lower, upper)
-
-
-def _count(curator: Door, size: int) -> float:
-    released = curator.answer(ResponseHistogram(Bins(np.empty(0))), "count")
+def _count(size: int) -> Asking[float]:
+    released = yield from ask(ResponseHistogram(Bins(np.empty(0))), "count")
     return max(float(released.value[0]), 10.0 * size)

@@ -13,7 +13,7 @@ from sfumato.local.answers import Answers
 from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response, is_finite
 from sfumato.sources import ArraySource, ResponseKind, Source, declared_response
-from sfumato.tables import features_to_array, response_to_array
+from sfumato.tables import binary_columns, features_to_array, response_to_array
 from sfumato.typing import FloatArray
 
 
@@ -42,7 +42,7 @@ def fit_source(
     if len(responses) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names)
-    return ArraySource(x, responses, kind, names)
+    return ArraySource(x, responses, kind, names, binary=binary_columns(X))
 
 
 def _least(estimator: Any, unit: Unit) -> int:
@@ -126,7 +126,8 @@ def paired_source(
     if len(y) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names, others)
-    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1])
+    binary = (*binary_columns(X), *(x.shape[1] + j for j in binary_columns(Y)))
+    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1], binary=binary)
 
 
 def second_array(Y: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:

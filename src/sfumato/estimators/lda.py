@@ -11,18 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
-from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
-from sfumato.estimators.printed_pairs import NEEDS, UNKNOWN, printed_discriminant
+from sfumato.estimators.base import PrivateReducer, location_of
+from sfumato.estimators.parameters import chosen_method, directions_of
 from sfumato.estimators.session import Session, open_session
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.iterate.discriminant import Discriminant, discriminate, discriminate_by_flow, plan_discriminant
-from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.ranks import MOST_CLASSES, find_ranks, plan_ranks
-from sfumato.iterate.rayleigh import plan_flow
-from sfumato.iterate.shape import clipped, plan_shape, rough_shape
-from sfumato.privacy.door import Door
+from sfumato.iterate.discriminant import Discriminant, discriminate, plan_discriminant
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
+from sfumato.iterate.ranks import MOST_CLASSES, Ranks, find_ranks, plan_ranks
+from sfumato.iterate.shape import plan_shape, rough_shape
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
@@ -31,10 +29,11 @@ from sfumato.solve.spectral import Spectrum, directions_in_x
 from sfumato.solve.subspace import subspace_distance
 from sfumato.solve.symmetric import inverse_root
 from sfumato.sources import Source
+from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
-METHODS = ("auto", "one-shot", "rayleigh-flow")
-SHARES = {"location": 0.08, "ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
+METHODS = ("auto", "one-shot")
+SHARES = {"ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
 TWO_CLASSES = Response(3)
 """Declared, so that the last code is that of all others."""
 
@@ -88,7 +87,7 @@ class DiscriminantOutcome:
     spectrum: Spectrum
     fit: Discriminant
     rule: Rule
-    bounds: Bounds
+    located: Located
     centre: FloatArray
 
 
@@ -100,45 +99,53 @@ class DiscriminantTask:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
-    flows: bool = False
+    bounds: Bounds | Location
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_ranks(self.response, SHARES["ranks"])
+        lines = plan_location(self.bounds) + plan_ranks(self.response, SHARES["ranks"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
-        if self.flows:  # the rough shape is not needed, its share goes to the flow
-            return Plan(lines[:-1] + plan_flow(SHARES["shape"] + SHARES["solve"], "2.12 r / 1.41 r"))
         return Plan(lines + plan_discriminant(SHARES["solve"]))
 
     def prospect(self) -> Prospect | None:
-        """The one honest method, on classes along one direction."""
-        if self.flows or self.response.categories is None:
+        """On classes along one direction."""
+        if self.response.categories is None:
             return None
         return Prospect((("one-shot", self),), SeparatedClasses(self.n_features, response=self.response))
 
-    def run(self, curator: Door) -> DiscriminantOutcome:
+    def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid = bounds.grid(self.n_features)
-        ranks = find_ranks(curator, self.response)
+        located, ranks, n = yield from self.prepare()
+        whitening = yield from rough_shape(located.grid, n, 1.0)
+        return self.outcome(located, whitening, (yield from self.solve(whitening, ranks, n)))
+
+    def prepare(self) -> Asking[tuple[Located, Ranks, float]]:
+        """Bounds, shares of the classes and number of records, given or bought."""
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        ranks = yield from find_ranks(self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        whitening = clipped(curator, grid) if self.flows else rough_shape(curator, grid, n, 1.0)
-        codes = ranks.bins.count if self.response.hashed else ranks.bins.count - 1  # declared: the last is all others
-        if self.flows:
-            fit = discriminate_by_flow(curator, whitening, ranks, codes, n)
-        else:
-            fit = discriminate(curator, whitening, ranks, codes, n, self.n_directions)
+        return located, ranks, n
+
+    def codes(self, ranks: Ranks) -> int:
+        """Codes that are classes; where classes are declared the last one is all others."""
+        return ranks.bins.count if self.response.hashed else ranks.bins.count - 1
+
+    def solve(self, whitening: Whitening, ranks: Ranks, n: float) -> Asking[Discriminant]:
+        """Directions in the coordinates of the whitening."""
+        return (yield from discriminate(whitening, ranks, self.codes(ranks), n, self.n_directions))
+
+    def outcome(self, located: Located, whitening: Whitening, fit: Discriminant) -> DiscriminantOutcome:
+        """The fit in the units of x."""
+        grid = located.grid
         to_z = whitening.exact_matrix / grid.half_width
         back = np.asarray(np.linalg.pinv(to_z), dtype=np.float64)
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
         centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
-        return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), bounds, centre)
+        return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), located, centre)
 
 
 def _names_its_classes(estimator: Any) -> bool:
-    return estimator.classes is not None and estimator.calibration == "tight"
+    return estimator.classes is not None
 
 
 class PrivateLDA(PrivateReducer):
@@ -155,13 +162,9 @@ class PrivateLDA(PrivateReducer):
     classes : sequence, optional
         Public list of the classes; needed by `predict`. Without it the classes (of any type) are sorted into hash
         buckets, those in use are found privately, and their names stay unknown.
-    method : {"auto", "one-shot", "rayleigh-flow"}
-        "auto" is "one-shot", the only method here that is not for comparison alone: class sums and second moment
-        once, solved exactly; `explain` forecasts its loss. "rayleigh-flow" is the published
-        iteration for the first direction, for comparison.
-    calibration : {"tight", "paper"}
-        Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
-        ledger says so and a `PrivacyWarning` is raised) and releases the direction alone: nothing to predict with.
+    method : {"auto", "one-shot"}
+        "auto" is "one-shot": class sums and second moment once, solved exactly; `explain` forecasts its loss. The
+        published iteration, Rayleigh flow, is in `sfumato.research`.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -214,7 +217,6 @@ class PrivateLDA(PrivateReducer):
         classes: Sequence[Any] | None = None,
         method: str = "auto",
         *,
-        calibration: str = "tight",
         relation: str = "replace",
         rows_per_person: int | None = None,
         rho: float | None = None,
@@ -227,7 +229,6 @@ class PrivateLDA(PrivateReducer):
         self.bounds = bounds
         self.classes = classes
         self.method = method
-        self.calibration = calibration
         self.relation = relation
         self.rows_per_person = rows_per_person
         self.rho = rho
@@ -239,16 +240,20 @@ class PrivateLDA(PrivateReducer):
 
         Whatever the type of y, its values are names of classes: no value of one record decides what the others are.
         """
+        session = self._open(X, y, groups)
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        self._keep(drive(task.run(), session.open(task)), session.ledger)
+        return self
+
+    def _open(self, X: Any, y: Any, groups: Any) -> Session:
         if isinstance(X, Source) and X.has_response and X.response.categories is None:
             raise InputError(
                 "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
                 "scan(..., response_kind='categorical')."
             )
-        session = open_session(self, X, y, groups, response_kind="categorical")
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        if one_of("calibration", self.calibration, CALIBRATIONS) == "paper":
-            return self._printed(task, session)
-        outcome = task.run(session.open(task.plan()))
+        return open_session(self, X, y, groups, response_kind="categorical")
+
+    def _keep(self, outcome: DiscriminantOutcome, ledger: Ledger) -> None:
         self.directions_ = outcome.spectrum.directions
         self.standard_errors_ = outcome.spectrum.standard_errors
         self.eigenvalues_ = outcome.fit.eigenvalues
@@ -256,23 +261,10 @@ class PrivateLDA(PrivateReducer):
         self.priors_ = np.exp(outcome.rule.priors)
         self.choice_ = outcome.fit.choice
         self.mean_ = outcome.centre
-        self.bounds_ = outcome.bounds
-        self.ledger_ = session.ledger
+        self._keep_bounds(outcome.located)
+        self.ledger_ = ledger
         self._rule = outcome.rule
         self._used = outcome.fit.used
-        return self
-
-    def _printed(self, task: DiscriminantTask, session: Session) -> Self:
-        """The direction by the paper's noise; of all else nothing was released."""
-        if not task.flows or task.bounds is None:
-            raise InputError(NEEDS)
-        self.directions_ = printed_discriminant(task.bounds, session, self)
-        self.standard_errors_ = np.full(self.directions_.shape, np.nan)
-        self.eigenvalues_, self.choice_ = np.full(1, np.nan), UNKNOWN
-        self.centres_, self.priors_ = np.empty((0, 1)), np.empty(0)
-        self.mean_ = task.bounds.grid(task.n_features).centre
-        self.bounds_, self.ledger_ = task.bounds, session.ledger
-        return self
 
     @available_if(_names_its_classes)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
@@ -282,11 +274,9 @@ class PrivateLDA(PrivateReducer):
         return np.asarray(np.asarray(self.classes)[self._used[self._rule.nearest(self.transform(X))]])
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
-        k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
-        flows = one_of("method", self.method, METHODS) == "rayleigh-flow"
-        if flows and k not in (None, 1):
-            raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'auto' for more.")
-        return DiscriminantTask(n_features, n_records, response, 1 if flows else k, bounds, flows)
+        k = directions_of(self.n_directions, n_features)
+        chosen_method(self, METHODS)
+        return DiscriminantTask(n_features, n_records, response, k, location_of(self, n_features, n_records))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,8 +8,19 @@ import numpy as np
 
 from sfumato.errors import InputError
 
-CALIBRATIONS = ("tight", "paper")
-"""Of the papers' methods: correct noise under one total budget, or the printed noise, flagged."""
+MOVED = {
+    "PrivateSIR": {"dp-ini": "DPIni", "dp-sir": "DPSIR", "dp-sir-full": "DPSIR", "rayleigh-flow": "RayleighFlowSIR"},
+    "PrivateSparseSIR": {
+        "dp-sini": "DPSIni",
+        "dp-ssir": "DPSSIR",
+        "truncated-rayleigh-flow": "TruncatedRayleighFlowSIR",
+    },
+    "PrivatePCA": {"rayleigh-flow": "RayleighFlowPCA"},
+    "PrivateSparsePCA": {"dp-spca": "DPSPCA", "truncated-rayleigh-flow": "TruncatedRayleighFlowPCA"},
+    "PrivateLDA": {"rayleigh-flow": "RayleighFlowLDA"},
+    "PrivateCCA": {"rayleigh-flow": "RayleighFlowCCA"},
+}
+"""Methods of the papers by the estimator they once belonged to, and the names they have in `sfumato.research` now."""
 
 
 def directions_of(n_directions: Any, n_features: int) -> int | None:
@@ -49,3 +60,11 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
     return str(value)
+
+
+def chosen_method(estimator: Any, allowed: Sequence[str]) -> str:
+    """The method that an estimator was told; one that has moved is refused with its new place."""
+    moved = MOVED.get(type(estimator).__name__, {}).get(str(estimator.method))
+    if moved is not None:
+        raise InputError(f"method={estimator.method!r} is an estimator of its own now; use sfumato.research.{moved}.")
+    return one_of("method", estimator.method, allowed)

@@ -1,34 +1,29 @@
 """PrivatePCA: principal components with a differential-privacy guarantee."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
-from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of
-from sfumato.estimators.session import Session, open_printed, open_session
+from sfumato.estimators.base import PrivateReducer, bounds_only, common_scale
+from sfumato.estimators.parameters import chosen_method, directions_of
+from sfumato.estimators.session import open_session
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.principal import Method, Principal, along, plan_principal, principal
-from sfumato.iterate.printed_flow import COVARIANCE, FLOW_REASON, printed_flow, zcdp_of
-from sfumato.privacy.door import Door
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
+from sfumato.iterate.principal import Method, Principal, plan_principal, principal
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
-from sfumato.solve.pairs import principal_pair
 from sfumato.solve.rotated import descending, standard_errors
 from sfumato.solve.subspace import subspace_distance
-from sfumato.statistics.moments import Moments
 from sfumato.typing import FloatArray
 
-METHODS = ("auto", "refined", "one-shot", "rayleigh-flow")
-HONEST: tuple[Method, ...] = ("refined", "one-shot")
-LOCATION_SHARE = 0.08
+METHODS = ("auto", "refined", "one-shot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +70,23 @@ class PrincipalTask:
     n_features: int
     n_records: int | None
     n_directions: int
-    bounds: Bounds | None
+    bounds: Bounds | Location
     method: Method
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        location = plan_location(LOCATION_SHARE) if self.bounds is None else ()
-        return Plan(location + plan_principal(1.0 - LOCATION_SHARE, self.method))
+        return Plan(plan_location(self.bounds) + plan_principal(1.0, self.method))
 
-    def prospect(self) -> Prospect | None:
+    def prospect(self) -> Prospect:
         """Refined or one-shot, on records whose components stand out of equal variances."""
-        if self.method == "rayleigh-flow":
-            return None
-        fits = tuple((method, replace(self, method=method)) for method in HONEST)
+        fits = tuple((method, replace(self, method=method)) for method in get_args(Method))
         return Prospect(fits, SpikedCovariance(self.n_features, self.n_directions))
 
-    def run(self, curator: Door) -> tuple[Bounds, Principal]:
+    def run(self) -> Asking[tuple[Located, Principal]]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid = common_scale(bounds.grid(self.n_features))
-        return bounds, principal(curator, grid, self.n_records, self.n_directions, self.method)
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        grid = common_scale(located)
+        return located, (yield from principal(grid, self.n_records, self.n_directions, self.method))
 
 
 class PrivatePCA(PrivateReducer):
@@ -109,15 +101,12 @@ class PrivatePCA(PrivateReducer):
     bounds : Bounds, optional
         Range of each feature, known without looking at the data; generous ones cost nothing, because the length
         at which records are clipped is found privately. None: location and scale are found privately too.
-    method : {"auto", "refined", "one-shot", "rayleigh-flow"}
+    method : {"auto", "refined", "one-shot"}
         "refined" buys a rough covariance first and then a second one in the coordinates in which noise blurs the
-        leading subspace least; "one-shot" spends everything on one covariance; "rayleigh-flow" is
-        the published iteration for the first component alone, for comparison. "auto" takes the one of the first two
+        leading subspace least; "one-shot" spends everything on one covariance. "auto" takes the one
         with the least expected loss, forecast from public numbers alone: "refined", but where records or
         budget are so few that the rough covariance shows nothing. Where the number of records is private: "refined".
-    calibration : {"tight", "paper"}
-        Of "rayleigh-flow": correct noise under one total budget, or the printed noise, which gives no guarantee (the
-        ledger says so and a `PrivacyWarning` is raised) and releases the direction alone: no variances, no centre.
+        The published iteration, Rayleigh flow, is in `sfumato.research`.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -174,7 +163,6 @@ class PrivatePCA(PrivateReducer):
         bounds: Bounds | None = None,
         method: str = "auto",
         *,
-        calibration: str = "tight",
         relation: str = "replace",
         rows_per_person: int | None = None,
         rho: float | None = None,
@@ -186,7 +174,6 @@ class PrivatePCA(PrivateReducer):
         self.delta = delta
         self.bounds = bounds
         self.method = method
-        self.calibration = calibration
         self.relation = relation
         self.rows_per_person = rows_per_person
         self.rho = rho
@@ -197,46 +184,21 @@ class PrivatePCA(PrivateReducer):
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
         session = open_session(self, X, None, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        if self.calibration == "paper":
-            self._keep(*self._printed(task, session), session.ledger)
-        else:
-            self._keep(*task.run(session.open(task.plan())), session.ledger)
+        self._keep(*drive(task.run(), session.open(task)), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
-        k = directions_of(self.n_directions, n_features)
-        if k is None:
-            raise InputError("n_directions must be a positive integer, got 'auto'; say how many components you need.")
-        name = one_of("method", self.method, METHODS)
-        one_of("calibration", self.calibration, CALIBRATIONS)
+        k = components_of(self.n_directions, n_features)
+        name = chosen_method(self, METHODS)
         method = cast(Method, "refined" if name == "auto" else name)
-        if method == "rayleigh-flow" and k > 1:
-            raise InputError(f"n_directions must be 1 with method='rayleigh-flow', got {k}; use 'refined' for more.")
-        task = PrincipalTask(n_features, n_records, k, checked_bounds(self.bounds, n_features), method)
-        prospect = task.prospect() if name == "auto" else None
-        if prospect is None:
+        task = PrincipalTask(n_features, n_records, k, bounds_only(self, n_features, n_records), method)
+        if name != "auto":
             return task
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
-        return replace(task, method=cast(Method, prospect.best(budget, n_records, relation)))
+        return replace(task, method=cast(Method, task.prospect().best(budget, n_records, relation)))
 
-    def _printed(self, task: PrincipalTask, session: Session) -> tuple[Bounds, Principal]:
-        """The flow with the paper's noise, records as they are."""
-        if task.method != "rayleigh-flow" or task.bounds is None:
-            raise InputError("calibration='paper' needs method='rayleigh-flow' and bounds; use calibration='tight'.")
-        door, p = open_printed(session, self, FLOW_REASON, takes_rho=True), task.n_features
-        n, grid = task.n_records or 0, common_scale(task.bounds.grid(p))
-        vector = printed_flow(
-            door,
-            [Moments(grid, float(np.sqrt(p)))],
-            lambda sums: principal_pair(sums, p, n),
-            (COVARIANCE * p, 0.0),
-            n,
-            rho=zcdp_of(self.epsilon, self.delta, self.rho),
-        )
-        return task.bounds, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
-
-    def _keep(self, bounds: Bounds, found: Principal, ledger: Ledger) -> None:
-        grid = common_scale(bounds.grid(len(found.mean)))
+    def _keep(self, located: Located, found: Principal, ledger: Ledger) -> None:
+        grid = common_scale(located)
         k = int(self.n_directions)
         variance = np.maximum(found.values, 0.0)
         self.directions_ = found.vectors[:, :k].T.copy()
@@ -244,5 +206,13 @@ class PrivatePCA(PrivateReducer):
         self.eigenvalues_ = variance[:k] * grid.half_width[0] ** 2
         self.explained_variance_ratio_ = variance[:k] / max(float(variance.sum()), 1e-300)
         self.mean_ = grid.centre + found.mean * grid.half_width
-        self.bounds_ = bounds
+        self._keep_bounds(located)
         self.ledger_ = ledger
+
+
+def components_of(n_directions: Any, n_features: int) -> int:
+    """Number of components; the noise does not tell how many there are, so it must be given."""
+    k = directions_of(n_directions, n_features)
+    if k is None:
+        raise InputError("n_directions must be a positive integer, got 'auto'; say how many components you need.")
+    return k

@@ -1,4 +1,4 @@
-"""From public facts to a plan, and from a curator to directions. No record is seen here."""
+"""From public facts to a plan, and from releases to directions. No record is seen here."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -9,20 +9,20 @@ from sfumato.bounds import Bounds
 from sfumato.forecast.populations import IndexResponse
 from sfumato.forecast.prospect import Prospect
 from sfumato.iterate.descent import Fit, Schedule, descend, plan_descent
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.oneshot import one_shot, plan_one_shot
 from sfumato.iterate.picture import Picture, plan_picture, take_picture
 from sfumato.iterate.ranks import Ranks, find_ranks, plan_ranks
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.privacy.door import Door
-from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.asking import Asking
+from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.solve.spectral import Spectrum, directions_in_x
 from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
 
 METHODS: tuple[Literal["descent", "one-shot"], ...] = ("descent", "one-shot")
-SHARES = {"location": 0.10, "ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
+SHARES = {"ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
 """Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative."""
 
 
@@ -34,7 +34,7 @@ class Task:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
     method: Literal["descent", "one-shot"] = "descent"
     picture: float = 0.0
     schedule: Schedule = field(default_factory=Schedule)
@@ -46,9 +46,7 @@ class Task:
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the picture takes its own off the top."""
-        lines: tuple[Line, ...] = ()
-        if self.bounds is None:
-            lines += plan_location(SHARES["location"])
+        lines = plan_location(self.bounds)
         ranks = self.walked.ranks if self.response.categories is None else SHARES["ranks"]
         lines += plan_ranks(self.response, ranks)
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
@@ -69,10 +67,11 @@ class Task:
         classes = None if known is None else k + 1 if self.response.hashed else max(known - 1, 2)
         return Prospect(fits, IndexResponse(self.n_features, k, classes=classes))
 
-    def run(self, door: Door) -> "Outcome":
+    def run(self) -> Asking["Outcome"]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(door, self.n_features)
-        return solve(self, door, find_ranks(door, self.response, self.walked.bins), bounds)
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        ranks = yield from find_ranks(self.response, self.walked.bins)
+        return (yield from solve(self, ranks, located))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +81,31 @@ class Outcome:
     spectrum: Spectrum
     fit: Fit
     ranks: Ranks
-    bounds: Bounds
+    located: Located
     centre: FloatArray
     scale: FloatArray
     picture: Picture | None
 
 
-def solve(task: Task, curator: Door, ranks: Ranks, bounds: Bounds) -> Outcome:
+def solve(task: Task, ranks: Ranks, located: Located) -> Asking[Outcome]:
     """The rest of the plan, once bounds and ranks are known."""
-    grid = bounds.grid(task.n_features)
+    grid = located.grid
     # The number of records is public, or else what the released histogram of y says, kept away from zero.
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
     cap = 1.0 if task.method == "one-shot" else 3.0
-    whitening = rough_shape(curator, grid, n, cap)
+    whitening = yield from rough_shape(grid, n, cap)
     if task.method == "descent":
-        fit = descend(curator, whitening, ranks, n, task.n_directions, task.schedule)
+        fit = yield from descend(whitening, ranks, n, task.n_directions, task.schedule)
     else:
-        fit = one_shot(curator, whitening, ranks, n, task.n_directions)
+        fit = yield from one_shot(whitening, ranks, n, task.n_directions)
     spectrum = directions_in_x(
         fit.coefficients, fit.noise_std, whitening.exact_matrix / grid.half_width, fit.choice.n_directions
     )
-    picture = take_picture(curator, whitening, ranks, _leading(fit)) if task.picture > 0 else None
+    picture = None
+    if task.picture > 0:
+        picture = yield from take_picture(whitening, ranks, _leading(fit))
     centre = grid.centre + whitening.mean * grid.half_width
-    return Outcome(spectrum, fit, ranks, bounds, centre, _scale(whitening), picture)
+    return Outcome(spectrum, fit, ranks, located, centre, _scale(whitening), picture)
 
 
 def _leading(fit: Fit) -> FloatArray:

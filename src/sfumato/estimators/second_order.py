@@ -10,16 +10,16 @@ from scipy.special import ndtri
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds
+from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import directions_of
 from sfumato.estimators.session import open_session
 from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.iterate.location import find_bounds, plan_location
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.second_order import Kernel, SecondOrder, plan_second_order, second_order
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
@@ -30,7 +30,7 @@ from sfumato.solve.symmetric import inverse_root
 from sfumato.sources import ResponseKind
 from sfumato.typing import FloatArray
 
-SHARES = {"location": 0.08, "ranks": 0.06, "radius": 0.03, "shape": 0.13, "solve": 0.70}
+SHARES = {"ranks": 0.06, "radius": 0.03, "shape": 0.13, "solve": 0.70}
 MOST_MOMENTS = 1000
 """Slices times features for which a forecast is quick."""
 _POOL = 20_000
@@ -95,14 +95,13 @@ class SecondOrderTask:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    bounds: Bounds | Location
     kernel: Kernel
     n_slices: int
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_ranks(self.response, SHARES["ranks"])
+        lines = plan_location(self.bounds) + plan_ranks(self.response, SHARES["ranks"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         return Plan(lines + plan_second_order(SHARES["solve"]))
 
@@ -113,17 +112,17 @@ class SecondOrderTask:
         population = EvenResponse(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
         return Prospect(((self.kernel.upper(), self),), population)
 
-    def run(self, curator: Door) -> "SecondOrderOutcome":
+    def run(self) -> Asking["SecondOrderOutcome"]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid = bounds.grid(self.n_features)
-        ranks = find_ranks(curator, self.response)
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        grid = located.grid
+        ranks = yield from find_ranks(self.response)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        whitening = rough_shape(curator, grid, n, 1.0)
-        fit = second_order(curator, whitening, ranks, n, self.n_directions, self.kernel, self.n_slices)
+        whitening = yield from rough_shape(grid, n, 1.0)
+        fit = yield from second_order(whitening, ranks, n, self.n_directions, self.kernel, self.n_slices)
         to_z = fit.root @ whitening.exact_matrix / grid.half_width
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, to_z, fit.choice.n_directions)
-        return SecondOrderOutcome(spectrum, fit, bounds, grid.centre + whitening.mean * grid.half_width)
+        return SecondOrderOutcome(spectrum, fit, located, grid.centre + whitening.mean * grid.half_width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ class SecondOrderOutcome:
 
     spectrum: Spectrum
     fit: SecondOrder
-    bounds: Bounds
+    located: Located
     centre: FloatArray
 
 
@@ -175,13 +174,13 @@ class _SecondOrder(PrivateReducer):
         """
         session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        outcome = task.run(session.open(task.plan()))
+        outcome = drive(task.run(), session.open(task))
         self.directions_ = outcome.spectrum.directions
         self.standard_errors_ = outcome.spectrum.standard_errors
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.choice_ = outcome.fit.choice
         self.mean_ = outcome.centre
-        self.bounds_ = outcome.bounds
+        self._keep_bounds(outcome.located)
         self.ledger_ = session.ledger
         return self
 
@@ -189,7 +188,7 @@ class _SecondOrder(PrivateReducer):
         slices = self.n_slices
         if not isinstance(slices, Integral) or isinstance(slices, bool) or not 2 <= int(slices) <= 48:
             raise InputError(f"n_slices must be an integer from 2 to 48, got {slices!r}.")
-        k, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
+        k, bounds = directions_of(self.n_directions, n_features), location_of(self, n_features, n_records)
         return SecondOrderTask(n_features, n_records, response, k, bounds, self._kernel, int(slices))
 
     def __sklearn_tags__(self) -> Any:

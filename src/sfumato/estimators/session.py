@@ -3,10 +3,12 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from sfumato.errors import InputError, PrivacyWarning
+from sfumato.errors import PrivacyWarning
 from sfumato.estimators.inputs import first_rows, fit_source, has_ids
+from sfumato.forecast.prospect import Prospect
+from sfumato.iterate.location import Location, check_search
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.door import Behind, Door, opened
@@ -14,12 +16,21 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan
-from sfumato.privacy.printed import Printed
 from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.settings.central import Central
 from sfumato.sources import ResponseKind, Source
 
 REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
+
+
+class Planned(Protocol):
+    """Public facts of a fit, from which its plan follows."""
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+
+    def prospect(self) -> Prospect | None:
+        """What a forecast needs; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +48,13 @@ class Session:
         public = self.ledger.relation == "replace" and self.ledger.unit == RECORD
         return self.source.count() if public else None
 
-    def open(self, plan: Plan) -> Door:
-        """The door, for a plan scaled to cost exactly the budget."""
+    def open(self, task: Planned) -> Door:
+        """The door, for the plan of a task scaled to cost exactly the budget; a hopeless search is refused before."""
+        bounds = getattr(task, "bounds", None)
+        if isinstance(bounds, Location):
+            check_search(bounds, self.n_records, self.budget.mu() / self.ledger.unit.factor, stacklevel=4)
         unit = self.ledger.unit
-        setting, calibrated = Central(self.source), plan.calibrate(self.budget, unit.factor)
+        setting, calibrated = Central(self.source), task.plan().calibrate(self.budget, unit.factor)
         curator = Curator(setting, calibrated, self.ledger, self.noise)
         return opened(curator, Behind(setting, calibrated, self.ledger.relation, unit=unit))
 
@@ -63,18 +77,6 @@ def open_session(
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)
+    estimator._binary = source.binary
     estimator.n_records_ = session.n_records  # None where it is private
     return session
-
-
-def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool = False) -> Printed:
-    """The door of ``calibration="paper"``: it adds the printed noise, and the ledger says that nothing is promised."""
-    refused = estimator.rho is not None and not takes_rho
-    if refused or estimator.ledger is not None or session.n_records is None:
-        raise InputError(
-            "calibration='paper' gives no guarantee and takes neither a shared ledger, relation='add-remove' nor "
-            "groups or rows_per_person, and rho for Rayleigh flow only; use calibration='tight'."
-        )
-    warnings.warn(reason, PrivacyWarning, stacklevel=5)
-    setting = Central(session.source)
-    return Printed(setting, session.ledger, session.noise, estimator.epsilon, estimator.delta, reason)

@@ -8,19 +8,18 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
-from sfumato.estimators.base import PrivateReducer, checked_bounds
-from sfumato.estimators.paper_fit import fit_paper
-from sfumato.estimators.paper_methods import LOW, PaperTask, paper_task
-from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, share_of
+from sfumato.estimators.base import PrivateReducer, location_of
+from sfumato.estimators.parameters import chosen_method, directions_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import open_session
 from sfumato.iterate.picture import Picture
+from sfumato.privacy.asking import drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.records import Response
 from sfumato.sources import ResponseKind
 
-METHODS = ("auto", "descent", "one-shot", *LOW)
+METHODS = ("auto", "descent", "one-shot")
 PICTURE_SHARE = 0.05
 
 
@@ -36,16 +35,11 @@ class PrivateSIR(PrivateReducer):
     bounds : Bounds, optional
         Range of each feature, known without looking at the data. None: location and scale are found privately
         and charged to the same budget.
-    method : {"auto", "descent", "one-shot", "dp-ini", "dp-sir", "dp-sir-full", "rayleigh-flow"}
+    method : {"auto", "descent", "one-shot"}
         "descent" asks several small questions, each with less noise than the last; "one-shot" asks once.
         "auto" takes the one with the least expected loss, forecast from public numbers alone: "descent",
         but for a few hundred records or a tiny budget; over sites, at the noise they add. Where the number of records
-        is private it chooses nothing: "descent". For comparison: "dp-ini" and "dp-sir" are Algorithms B.4 and 2 of
-        Xia, Zhang and Cai, "dp-sir-full" the latter with all records in every step, "rayleigh-flow" the iteration of
-        Hu, Xiang, Liu and Wang (one direction).
-    calibration : {"tight", "paper"}
-        Of the paper's methods: correct noise under one total budget, or the printed noise, which gives no guarantee
-        (the ledger says so and a `PrivacyWarning` is raised).
+        is private it chooses nothing: "descent". The papers' own methods are in `sfumato.research`.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -109,7 +103,6 @@ class PrivateSIR(PrivateReducer):
         bounds: Bounds | None = None,
         method: str = "auto",
         *,
-        calibration: str = "tight",
         relation: str = "replace",
         rows_per_person: int | None = None,
         rho: float | None = None,
@@ -123,7 +116,6 @@ class PrivateSIR(PrivateReducer):
         self.n_directions = n_directions
         self.bounds = bounds
         self.method = method
-        self.calibration = calibration
         self.relation = relation
         self.rows_per_person = rows_per_person
         self.rho = rho
@@ -148,10 +140,7 @@ class PrivateSIR(PrivateReducer):
         """
         session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        if isinstance(task, PaperTask):
-            self._keep(fit_paper(task, session, self)[0], session.ledger)
-        else:
-            self._keep(task.run(session.open(task.plan())), session.ledger)
+        self._keep(drive(task.run(), session.open(task)), session.ledger)
         return self
 
     def summary_plot(self, ax: Any = None) -> Any:
@@ -166,15 +155,13 @@ class PrivateSIR(PrivateReducer):
             raise InputError("picture: no picture was bought; fit again with picture=True.")
         return draw(self.picture_, ax)
 
-    def _task(self, n_features: int, n_records: int | None, response: Response) -> Task | PaperTask:
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> Task:
         """What is public about this fit, every parameter checked."""
-        method = one_of("method", self.method, METHODS)
-        one_of("calibration", self.calibration, CALIBRATIONS)
-        directions, bounds = directions_of(self.n_directions, n_features), checked_bounds(self.bounds, n_features)
-        if method in LOW:
-            return paper_task(method, n_features, n_records, response, directions, bounds)
+        method = chosen_method(self, METHODS)
+        directions = directions_of(self.n_directions, n_features)
         share = share_of(self.picture, PICTURE_SHARE)
         kind: Literal["descent", "one-shot"] = "one-shot" if method == "one-shot" else "descent"
+        bounds = location_of(self, n_features, n_records)
         task = Task(n_features, n_records, response, directions, bounds, kind, share)
         if method != "auto":
             return task
@@ -186,7 +173,7 @@ class PrivateSIR(PrivateReducer):
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.mean_ = outcome.centre
         self.scale_ = outcome.scale
-        self.bounds_ = outcome.bounds
+        self._keep_bounds(outcome.located)
         self.choice_ = outcome.fit.choice
         self.picture_: Picture | None = outcome.picture
         self.ledger_ = ledger

@@ -6,20 +6,19 @@ from typing import Any, Self
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.estimators.base import checked_bounds
-from sfumato.estimators.paper_fit import fit_paper
-from sfumato.estimators.paper_methods import HIGH, PaperTask, paper_task
-from sfumato.estimators.parameters import CALIBRATIONS, directions_of, one_of, share_of
+from sfumato.estimators.base import known_of
+from sfumato.estimators.parameters import chosen_method, directions_of, share_of
 from sfumato.estimators.session import open_session
 from sfumato.estimators.sir import PICTURE_SHARE, PrivateSIR
 from sfumato.estimators.sparse_pipeline import SparseTask, run_sparse, usual_picks
 from sfumato.iterate.screening import Screen
+from sfumato.privacy.asking import drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import Response
 from sfumato.sources import ResponseKind
 
-METHODS = ("auto", "screen", *HIGH)
+METHODS = ("auto", "screen")
 
 
 class PrivateSparseSIR(PrivateSIR):
@@ -39,18 +38,12 @@ class PrivateSparseSIR(PrivateSIR):
         Range of each feature, known without looking at the data. A sign is that of the difference from the *middle*
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
-    method : {"auto", "screen", "dp-sini", "dp-ssir", "truncated-rayleigh-flow"}
-        "auto" is "screen", the only method here that is not for comparison alone; `explain` forecasts its loss. With
-        few features and many records `PrivateSIR` needs no screening. For comparison: "dp-sini" and "dp-ssir" are
-        Algorithms B.5 and 3 of Xia, Zhang and Cai, "truncated-rayleigh-flow" the sparse iteration of Hu, Xiang, Liu and
-        Wang on peeled features (one direction).
-    calibration : {"tight", "paper"}
-        Of the paper's methods: correct noise under one total budget, or the printed noise, which gives no guarantee
-        (the ledger says so and a `PrivacyWarning` is raised).
+    method : {"auto", "screen"}
+        "auto" is "screen"; `explain` forecasts its loss. With few features and many records `PrivateSIR` needs no
+        screening. The papers' own methods are in `sfumato.research`.
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
-        records (if public), of features and the budget: 4 to 8. The paper's methods keep all they pick, 6 unless a
-        number is given; "validate" lets them choose privately among 8 (Algorithm C.6, corrected).
+        records (if public), of features and the budget: 4 to 8.
     relation, rows_per_person, rho, classes, picture, ledger, random_state
         As in `PrivateSIR`.
 
@@ -87,7 +80,6 @@ class PrivateSparseSIR(PrivateSIR):
         bounds: Bounds | None = None,
         method: str = "auto",
         *,
-        calibration: str = "tight",
         max_features: int | str = "auto",
         relation: str = "replace",
         rows_per_person: int | None = None,
@@ -103,7 +95,6 @@ class PrivateSparseSIR(PrivateSIR):
             n_directions,
             bounds,
             method,
-            calibration=calibration,
             relation=relation,
             rows_per_person=rows_per_person,
             rho=rho,
@@ -118,32 +109,26 @@ class PrivateSparseSIR(PrivateSIR):
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
         session = open_session(self, X, y, groups, response_kind=response_kind)
         task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
-        self.screen_: Screen | None = None
-        if isinstance(task, PaperTask):
-            outcome, self.support_ = fit_paper(task, session, self)
-        else:
-            outcome, self.screen_ = run_sparse(task, session.open(task.plan()))
-            self.support_ = self.screen_.kept
+        outcome, screened = drive(run_sparse(task), session.open(task))
+        self.screen_: Screen | None = screened
+        self.support_ = screened.kept
         self._keep(outcome, session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
         return self._sparse_task(n_features, n_records, response)
 
-    def _sparse_task(self, n_features: int, n_records: int | None, response: Response) -> SparseTask | PaperTask:
+    def _sparse_task(self, n_features: int, n_records: int | None, response: Response) -> SparseTask:
         """What is public about this fit, every parameter checked."""
-        bounds = checked_bounds(self.bounds, n_features)
-        method = one_of("method", self.method, METHODS)
-        one_of("calibration", self.calibration, CALIBRATIONS)
+        known = known_of(self, n_features).with_binary(getattr(self, "_binary", ()))
+        chosen_method(self, METHODS)
         directions = directions_of(self.n_directions, n_features)
-        if method in HIGH:
-            return paper_task(method, n_features, n_records, response, directions, bounds, self.max_features)
         return SparseTask(
             n_features,
             n_records,
             response,
             directions,
-            bounds,
+            known,
             self._picks(n_features, n_records, directions),
             share_of(self.picture, PICTURE_SHARE),
         )

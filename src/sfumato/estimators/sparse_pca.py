@@ -6,19 +6,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, checked_bounds, common_scale
-from sfumato.estimators.parameters import directions_of, one_of
-from sfumato.estimators.pca import SpikedCovariance
+from sfumato.estimators.base import PrivateReducer, bounds_only, common_scale
+from sfumato.estimators.parameters import chosen_method
+from sfumato.estimators.pca import SpikedCovariance, components_of
 from sfumato.estimators.session import open_session
 from sfumato.forecast.populations import Population, missed_distance
 from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
-from sfumato.iterate.location import find_bounds, plan_location
-from sfumato.iterate.principal import Method, principal
-from sfumato.iterate.variances import REACH, Loadings, loadings, plan_loadings, plan_variances
-from sfumato.privacy.door import Door
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location
+from sfumato.iterate.principal import plan_principal, principal
+from sfumato.iterate.variances import REACH, Loadings, loadings, plan_variances
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.events import Selection
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -26,8 +26,8 @@ from sfumato.records import Response
 from sfumato.solve.rotated import standard_errors
 from sfumato.typing import IntArray, Relation
 
-METHODS = ("auto", "screen", "dp-spca", "truncated-rayleigh-flow")
-SHARES = {"location": 0.10, "scale": 0.03, "picks": 0.27, "solve": 0.70}
+METHODS = ("auto", "screen")
+SHARES = {"scale": 0.03, "picks": 0.27, "solve": 0.70}
 USUAL = 8
 MOST_ACTIVE = 6
 WIDEST = 50_000
@@ -66,7 +66,7 @@ class SparseComponent(Population):
         if inner is None:
             return missed_distance(found, self.active, 0.0), without
         grid, door = Bounds(-inner.box, inner.box).grid(self.picks), self._door(inner, plan, n, relation, rng)
-        seen = principal(door, grid, fit.n_records, 1, "refined")
+        seen = drive(principal(grid, fit.n_records, 1, "refined"), door)
         return missed_distance(found, self.active, inner.distance((None, seen))), without
 
     def _door(
@@ -105,42 +105,22 @@ class SparsePrincipalTask:
     n_features: int
     n_records: int | None
     n_directions: int
-    bounds: Bounds | None
-    method: str
-    size: int
-
-    @property
-    def picks(self) -> int:
-        """Features picked: the truncated flow drops half of them again, the others keep all."""
-        return min(self.n_features, self.size * (2 if self.method == "truncated-rayleigh-flow" else 1))
-
-    @property
-    def inner(self) -> Method:
-        """How the directions on the picked features are found."""
-        match self.method:
-            case "screen":
-                return "refined"
-            case "dp-spca":
-                return "one-shot"
-        return "rayleigh-flow"
+    bounds: Bounds | Location
+    picks: int
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(SHARES["location"]) if self.bounds is None else ()
-        lines += plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
-        return Plan(lines + plan_loadings(SHARES["solve"], self.inner, self.picks, self.method == "dp-spca"))
+        lines = plan_location(self.bounds) + plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
+        return Plan(lines + plan_principal(SHARES["solve"]))
 
     def prospect(self) -> Prospect | None:
-        """The one honest method, on records of which a few features share a component."""
-        if self.method != "screen":
-            return None
+        """On records of which a few features share a component."""
         return Prospect((("screen", self),), SparseComponent(self.n_features, picks=self.picks))
 
-    def run(self, curator: Door) -> tuple[Bounds, Loadings]:
+    def run(self) -> Asking[tuple[Located, Loadings]]:
         """Walk the plan."""
-        bounds = self.bounds if self.bounds is not None else find_bounds(curator, self.n_features)
-        grid, descends = common_scale(bounds.grid(self.n_features)), self.method == "dp-spca"
-        return bounds, loadings(curator, grid, self.n_records, self.n_directions, self.inner, self.size, descends)
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        return located, (yield from loadings(common_scale(located), self.n_records, self.n_directions))
 
 
 class PrivateSparsePCA(PrivateReducer):
@@ -161,11 +141,9 @@ class PrivateSparsePCA(PrivateReducer):
         found privately. None: location and scale of *all* features are found privately, which needs many records.
     max_features : int
         Features the components may rest on.
-    method : {"auto", "screen", "dp-spca", "truncated-rayleigh-flow"}
-        "auto" is "screen", the only method here that is not for comparison alone: pick, then components of the picked
-        columns as in `PrivatePCA`; `explain` forecasts its loss. For comparison: "dp-spca"
-        goes on with the gradient steps and peeling of Xia, Zhang and Cai (appendix A), "truncated-rayleigh-flow" is
-        the sparse iteration of Hu, Xiang, Liu and Wang (one component).
+    method : {"auto", "screen"}
+        "auto" is "screen": pick, then components of the picked columns as in `PrivatePCA`; `explain` forecasts its
+        loss. The papers' own methods are in `sfumato.research`.
     relation : {"replace", "add-remove"}
         Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
         removing one (it is private, and never used).
@@ -187,8 +165,7 @@ class PrivateSparsePCA(PrivateReducer):
     support_ : ndarray of int
         Features the components rest on, in increasing order.
     standard_errors_ : ndarray of shape (n_directions, n_features)
-        What the known noise adds to the directions, given the picked features (first order; zero elsewhere; not known
-        for "dp-spca", where it is nan).
+        What the known noise adds to the directions, given the picked features (first order; zero elsewhere).
     eigenvalues_ : ndarray of shape (n_directions,)
         Variance along each direction, in squared units of x; corrected for clipping on average only.
     explained_variance_ratio_ : ndarray of shape (n_directions,)
@@ -241,36 +218,33 @@ class PrivateSparsePCA(PrivateReducer):
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
         session = open_session(self, X, None, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self.bounds_, found = task.run(session.open(task.plan()))
-        self._keep(task, found)
+        located, found = drive(task.run(), session.open(task))
+        self._keep_bounds(located)
+        self._keep(task, found, common_scale(located))
         self.ledger_ = session.ledger
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
-        k = directions_of(self.n_directions, n_features)
-        if k is None:
-            raise InputError("n_directions must be a positive integer, got 'auto'; say how many components you need.")
-        name = one_of("method", self.method, METHODS)
-        method, size = "screen" if name == "auto" else name, self.max_features
-        if not isinstance(size, Integral) or isinstance(size, bool) or int(size) < k:
-            raise InputError(f"max_features must be an integer of at least {k} (n_directions), got {size!r}.")
-        if method == "truncated-rayleigh-flow" and k > 1:
-            raise InputError(f"n_directions must be 1 with method={method!r}, got {k}; use 'screen' for more.")
-        bounds = checked_bounds(self.bounds, n_features)
-        return SparsePrincipalTask(n_features, n_records, k, bounds, method, min(int(size), n_features))
+        chosen_method(self, METHODS)
+        k = components_of(self.n_directions, n_features)
+        size = size_of(self.max_features, k, n_features)
+        return SparsePrincipalTask(n_features, n_records, k, bounds_only(self, n_features, n_records), size)
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings) -> None:
+    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
         p, k, found = task.n_features, task.n_directions, state.found
-        grid = common_scale(self.bounds_.grid(p))
         self.directions_, self.standard_errors_ = np.zeros((k, p)), np.zeros((k, p))
         self.directions_[:, state.support] = state.vectors.T
-        if task.method == "dp-spca":
-            self.standard_errors_[:, state.support] = np.nan
-        else:
-            self.standard_errors_[:, state.support] = standard_errors(found.values, found.vectors, found.noise, k)
+        self.standard_errors_[:, state.support] = standard_errors(found.values, found.vectors, found.noise, k)
         self.support_ = np.flatnonzero(self.directions_.any(axis=0))
         self.eigenvalues_ = np.maximum(found.values[:k], 0.0) * grid.half_width[0] ** 2
         ratio = np.maximum(found.values[:k], 0.0) / max(state.variance, 1e-300)
         self.explained_variance_ratio_ = ratio / max(1.0, float(ratio.sum()))
         self.mean_ = grid.centre.copy()
         self.mean_[state.picked] += found.mean * grid.half_width[0]
+
+
+def size_of(max_features: Any, k: int, n_features: int) -> int:
+    """Features the components may rest on."""
+    if not isinstance(max_features, Integral) or isinstance(max_features, bool) or int(max_features) < k:
+        raise InputError(f"max_features must be an integer of at least {k} (n_directions), got {max_features!r}.")
+    return min(int(max_features), n_features)

@@ -1,25 +1,25 @@
 """Sparse fits: slices, screening, then the usual descent on the few columns that were kept. No record is seen here."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, PartialBounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.forecast.populations import IndexResponse, Population, missed_distance
 from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
-from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.descent import Schedule, plan_descent
+from sfumato.iterate.location import settled
 from sfumato.iterate.picture import plan_picture
 from sfumato.iterate.quantiles import find_quantiles, plan_quantiles
 from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.screening import Rule, Screen, contrasts, plan_screening, screen
 from sfumato.iterate.shape import plan_shape
 from sfumato.iterate.spans import find_spans, plan_spans
+from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.door import Door
 from sfumato.privacy.events import Gaussian, Selection
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.plan import Line, Plan
@@ -58,7 +58,7 @@ class SparseTask:
     n_records: int | None
     response: Response
     n_directions: int | None
-    bounds: Bounds | None
+    known: PartialBounds
     picks: int
     picture: float = 0.0
     rule: Rule = field(default_factory=Rule)
@@ -72,7 +72,7 @@ class SparseTask:
         """Every release the fit will make, with its share."""
         lines: tuple[Line, ...] = plan_quantiles(self.response, SHARES["slices"])
         lines += plan_screening(self.picks, SHARES["picks"], SHARES["scores"])
-        if self.bounds is None:
+        if self.known.unknown.size:
             lines += plan_spans(self.picks, SHARES["location"])
         lines += plan_shape(SHARES["radius"], SHARES["shape"])
         lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
@@ -101,15 +101,20 @@ class FewActiveFeatures(Population):
     def quick(self) -> bool:
         return ACTIVE < self.n_features <= WIDEST
 
+    def settle(self, fit: SparseTask, n_records: int | None, mu: float) -> SparseTask:
+        searched = PartialBounds.nothing(self.n_features)
+        known = searched if fit.known.unknown.size else PartialBounds.of(Bounds(-3.0, 3.0), self.n_features)
+        return replace(fit, n_features=self.n_features, n_records=n_records, n_directions=1, known=known)
+
     def losses(
         self, fit: SparseTask, plan: Plan, n: float, relation: Relation, rng: np.random.Generator
     ) -> tuple[float, float]:
         three = IndexResponse(ACTIVE, 1, self.signal)
         door = StandIn.of(three.points(rng), n, plan, relation, rng)
-        ranks = find_quantiles(door, Response())
+        ranks = drive(find_quantiles(Response()), door)
         plain = three.plain_distance(*door.points)
         scores = _ScoreDoor(self._scores(ranks, n, rng), plan, relation, rng)
-        kept = screen(scores, np.zeros(self.n_features), ranks, n, 1, fit.rule).kept
+        kept = drive(screen(np.zeros(self.n_features), ranks, n, 1, fit.rule), scores).kept
         found = int((kept < ACTIVE).sum())
         if found == 0 or len(kept) == 1:
             return missed_distance(found, ACTIVE, 0.0), plain
@@ -118,7 +123,8 @@ class FewActiveFeatures(Population):
         door = StandIn.of(seen.points(rng), n, plan, relation, rng)
         bounds = Bounds(-seen.box, seen.box)
         inner = Task(len(kept), fit.n_records, Response(), 1, bounds, schedule=fit.schedule)
-        outcome = solve(inner, door, find_quantiles(door, Response()), bounds)
+        ranks = drive(find_quantiles(Response()), door)
+        outcome = drive(solve(inner, ranks, settled(bounds, len(kept))), door)
         return missed_distance(found, ACTIVE, seen.distance(outcome)), plain
 
     def _scores(self, ranks: Ranks, n: float, rng: np.random.Generator) -> FloatArray:
@@ -171,14 +177,13 @@ def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_direct
     return min(n_features, max(least, int(min(most, 8.0))))
 
 
-def run_sparse(task: SparseTask, curator: Door) -> tuple[Outcome, Screen]:
+def run_sparse(task: SparseTask) -> Asking[tuple[Outcome, Screen]]:
     """Walk the plan; the outcome is about all features again."""
-    ranks = find_quantiles(curator, task.response)
+    ranks = yield from find_quantiles(task.response)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
-    centre = np.zeros(task.n_features) if task.bounds is None else task.bounds.grid(task.n_features).centre
-    found = screen(curator, centre, ranks, n, task.n_directions or 1, task.rule)
-    view = ColumnView(curator, found.kept)
-    bounds = find_spans(curator, found.kept) if task.bounds is None else some_bounds(task.bounds, found.kept)
+    centre = np.nan_to_num(task.known.lower / 2 + task.known.upper / 2)
+    found = yield from screen(centre, ranks, n, task.n_directions or 1, task.rule)
+    bounds = yield from _kept_bounds(task.known, found.kept)
     small = Task(
         len(found.kept),
         task.n_records,
@@ -188,7 +193,18 @@ def run_sparse(task: SparseTask, curator: Door) -> tuple[Outcome, Screen]:
         picture=task.picture,
         schedule=task.schedule,
     )
-    return spread(solve(small, view, ranks, bounds), task, found.kept), found
+    outcome = yield from on_columns(solve(small, ranks, settled(bounds, len(found.kept))), found.kept)
+    return spread(outcome, task.known, found.kept), found
+
+
+def _kept_bounds(known: PartialBounds, columns: IntArray) -> Asking[Bounds]:
+    """The bounds of some features: those that are known, and the others found privately."""
+    lower, upper = known.lower[columns], known.upper[columns]
+    unknown = np.flatnonzero(np.isnan(lower))
+    if unknown.size:
+        found = yield from find_spans(columns[unknown])
+        lower[unknown], upper[unknown] = found.lower, found.upper
+    return Bounds(lower, upper)
 
 
 def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
@@ -197,15 +213,12 @@ def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
     return Bounds(lower, upper)
 
 
-def spread(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
+def spread(outcome: Outcome, known: PartialBounds, columns: IntArray) -> Outcome:
     """The outcome with zeros for features that were not kept; their centre and scale are those of the bounds."""
-    p, spectrum = task.n_features, outcome.spectrum
-    public = (task.bounds or Bounds(-1.0, 1.0)).grid(p)
-    bounds = task.bounds
-    if bounds is None:
-        bounds = Bounds(
-            _put(-np.ones(p), columns, outcome.bounds.lower), _put(np.ones(p), columns, outcome.bounds.upper)
-        )
+    p, spectrum, found = known.n_features, outcome.spectrum, outcome.located.bounds
+    lower, upper = np.nan_to_num(known.lower, nan=-1.0), np.nan_to_num(known.upper, nan=1.0)
+    lower, upper = _put(lower, columns, found.lower), _put(upper, columns, found.upper)
+    public = Bounds(lower, upper).grid(p)
     wide = np.zeros((len(spectrum.directions), p))
     return Outcome(
         Spectrum(
@@ -215,7 +228,7 @@ def spread(outcome: Outcome, task: SparseTask, columns: IntArray) -> Outcome:
         ),
         outcome.fit,
         outcome.ranks,
-        bounds,
+        settled(Bounds(lower, upper), p),
         _put(public.centre, columns, outcome.centre),
         _put(public.half_width, columns, outcome.scale),
         outcome.picture,

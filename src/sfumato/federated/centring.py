@@ -2,21 +2,23 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import InputError
 from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
-from sfumato.iterate.location import locating
+from sfumato.federated.sparse import SparseSites
+from sfumato.iterate.location import Located, Location, find_bounds, settled
 from sfumato.iterate.ranks import find_ranks
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking
 from sfumato.release import Release
 from sfumato.settings.federated import SitesLostError
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
+NEEDS = "centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'."
 UNITS = Bounds(-1.0, 1.0)
 """A feature in the units of its own site: 0 at the middle of the site's bounds, 1 at the end."""
 
@@ -87,27 +89,36 @@ class OwnUnits:
 
 def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
     """Every site's bounds, found side by side; a site that misses a round has none and takes no further part."""
-    searches = {site: locating(n_features) for site in sites.sizes}
+    search = Location(PartialBounds.nothing(n_features), share=1.0, standardises=True)  # the plan has the true share
+    searches = {site: find_bounds(search, n_features, size) for site, size in sites.sizes.items()}
     asked = {site: next(search) for site, search in searches.items()}
     found: dict[str, Bounds] = {}
     while asked:
-        name = next(iter(asked.values()))[1]
-        releases = sites.each({site: query for site, (query, _) in asked.items()}, name)
+        line = next(iter(asked.values())).line
+        releases = sites.each({site: one.query for site, one in asked.items()}, line)
         asked = {}
         for site, release in releases.items():
             try:
                 asked[site] = searches[site].send(release)
             except StopIteration as end:
-                found[site] = end.value
+                found[site] = cast(Located, end.value).bounds
     return found
 
 
 def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
     """Units of their own are found from the share that pays for bounds, by sites that each add all their noise."""
     if estimator.bounds is not None or isinstance(estimator, PrivateSparseSIR) or share != 1:
-        raise InputError("centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'.")
+        raise InputError(NEEDS)
 
 
-def run_in_own_units(task: Task, curator: Door) -> Outcome:
+def in_own_units(task: Task | SparseSites) -> Task:
+    """The task with a search for bounds that also standardises."""
+    if not isinstance(task, Task) or not isinstance(task.bounds, Location):
+        raise InputError(NEEDS)
+    return replace(task, bounds=replace(task.bounds, standardises=True))
+
+
+def run_in_own_units(task: Task) -> Asking[Outcome]:
     """Walk the rest of the plan once every site has found its bounds."""
-    return solve(task, curator, find_ranks(curator, task.response, task.walked.bins), UNITS)
+    ranks = yield from find_ranks(task.response, task.walked.bins)
+    return (yield from solve(task, ranks, settled(UNITS, task.n_features)))

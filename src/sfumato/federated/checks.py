@@ -15,7 +15,14 @@ from sfumato.federated.facts import Facts
 from sfumato.federated.wire import RefusedError
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import LARGEST_COEFFICIENT, Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import (
+    Bins,
+    DistanceHistograms,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
@@ -39,6 +46,10 @@ def check(query: BoundedSum, facts: Facts) -> None:
             _demand(query.n_features == facts.n_features, "it is about another number of features")
         case LinearHistograms():
             _spans(query, facts)
+        case DistanceHistograms():
+            for values in (query.middle, query.step):
+                _vector(values, facts)
+                _demand(float(np.abs(values).max()) <= 1e150, "its middles are out of range")
         case Moments():
             _grid(query.source, facts)
             _demand(1e-9 <= query.radius <= 1e6 and 1e-3 <= query.centre_weight <= 1e3, "its radius is out of range")
@@ -106,6 +117,9 @@ def _grid(grid: Grid, facts: Facts) -> None:
         _vector(side, facts)
         _demand(float(np.abs(side).max()) <= 1e150, "its bounds are out of range")
     _demand(float(grid.half_width.min()) > 1e-150, "its bounds are empty")
+    if grid.limits is not None:
+        _demand(grid.limits.shape == (2, facts.n_features), "its limits have another shape")
+        _demand((grid.limits[0] <= grid.limits[1]).all(), "its limits are out of order")
 
 
 def _bins(bins: Bins, facts: Facts) -> None:

@@ -10,7 +10,7 @@ from sfumato.errors import InputError
 from sfumato.estimators.pipeline import Task
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.federated.agreement import Watched
-from sfumato.federated.centring import OwnUnits, refuse_unless_own, run_in_own_units
+from sfumato.federated.centring import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.facts import Facts
 from sfumato.federated.journal import Journal
 from sfumato.federated.remote import RemoteSites, Transport
@@ -18,6 +18,7 @@ from sfumato.federated.simulation import walk
 from sfumato.federated.sparse import SparseSites
 from sfumato.federated.task import federated_task, too_small
 from sfumato.federated.terms import Terms
+from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.settings.federated import FederatedCurator, SiteLedger, SitesLostError, trust_of
@@ -71,7 +72,7 @@ def fit_remote(
     needed = len(sites) if minimum is None else minimum
     journal = run if isinstance(run, Journal) else Journal(run)
     remote = RemoteSites(transport, journal)
-    task, ledger = _agree(fitted, remote, journal, sites, needed, least)
+    task, ledger = _agree(fitted, remote, journal, sites, needed, least, own_units)
     try:
         _walk(fitted, task, remote, ledger, needed, leave_out, own_units)
     except SitesLostError as error:
@@ -80,7 +81,6 @@ def fit_remote(
         raise SitesLostError(f"{error} Left out: {remote.left_out or 'nobody by name'}.") from None
     fitted.spending_ = remote.close()
     fitted.sites_, fitted.left_out_, fitted.transfers_ = remote.facts, remote.left_out, tuple(remote.transfers)
-    _remember(fitted, next(iter(remote.facts.values())))
     return fitted
 
 
@@ -91,6 +91,7 @@ def _agree(
     sites: tuple[str, ...],
     needed: int,
     least: int | str | None,
+    own_units: bool,
 ) -> tuple[Task | SparseSites, SiteLedger]:
     """Meet the sites and propose the plan. A run that goes on proposes the plan it began with."""
     relation, budget = relation_of(fitted.relation), budget_of(fitted.epsilon, fitted.delta, fitted.rho)
@@ -100,8 +101,10 @@ def _agree(
     remote.dismiss(dict.fromkeys(late, "was not there when this run began."))
     _enough(remote, needed)
     journal.begin({site: facts.n_records for site, facts in remote.facts.items()})
+    _remember(fitted, next(iter(remote.facts.values())))
     unit = unit_of(fitted.rows_per_person, has_ids=True) if fitted.rows_per_person is not None else RECORD
     planned = federated_task(fitted, _as_begun(remote.facts, journal.members), relation, unit=unit)
+    planned = in_own_units(planned) if own_units else planned
     trust = trust_of("sites", len(journal.members))
     ledger = SiteLedger(budget, relation, rehearsal=any(facts.rehearsal for facts in remote.facts.values()), unit=unit)
     ledger.trust = trust
@@ -134,7 +137,7 @@ def _walk(
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
         for site in remote.sizes.keys() - inside.bounds.keys():
             remote.left_out.setdefault(site, "did not answer while it was asked for units of its own.")
-        fitted.local_, outcome = inside.bounds, run_in_own_units(task, curator)
+        fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
     else:
         outcome = walk(task, curator, fitted)
     fitted.disagreeing_ = {} if own_units else watched.disagreeing

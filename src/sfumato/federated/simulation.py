@@ -15,10 +15,11 @@ from sfumato.estimators.session import REHEARSAL
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.agreement import Watched
-from sfumato.federated.centring import OwnUnits, refuse_unless_own, run_in_own_units
+from sfumato.federated.centring import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.facts import facts_of, site_noise
 from sfumato.federated.sparse import SparseSites, run_sparse_sites
 from sfumato.federated.task import federated_task, too_small
+from sfumato.privacy.asking import drive
 from sfumato.privacy.door import Door
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, relation_of
@@ -106,6 +107,7 @@ def simulate(
     own = one_of("centring", centring, ("pooled", "sites")) == "sites"
     if own:
         refuse_unless_own(fitted, kind.share)
+        task = in_own_units(task)
     noises = {name: site_noise(fitted.random_state, name) for name in sources}
     if any(noise.rehearsal for noise in noises.values()):
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
@@ -136,7 +138,7 @@ def fit_sites(
     watched = Watched(inside, leave_out=leave_out and trust.share == 1 and not own_units)
     curator = FederatedCurator(watched, weigh=trust.share == 1)
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
-        fitted.local_, outcome = inside.bounds, run_in_own_units(task, curator)
+        fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
     else:
         outcome = walk(task, curator, fitted)
     # shares cannot be told apart by site, and in units of their own sites differ by the noise of their centres
@@ -149,10 +151,10 @@ def fit_sites(
 def walk(task: Task | SparseSites, curator: FederatedCurator, fitted: PrivateSIR) -> Outcome:
     """Walk the plan; a sparse fit also keeps its support."""
     if not isinstance(task, SparseSites):
-        return task.run(curator)
+        return drive(task.run(), curator)
     if not isinstance(fitted, PrivateSparseSIR):
         raise TypeError("a sparse task belongs to a PrivateSparseSIR")
-    outcome, fitted.screen_ = run_sparse_sites(task, curator)
+    outcome, fitted.screen_ = drive(run_sparse_sites(task, curator), curator)
     fitted.support_ = fitted.screen_.kept
     return outcome
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import BudgetError, SfumatoError
+from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.federated.account import RunLedger
 from sfumato.federated.checks import check
 from sfumato.federated.facts import Facts, facts_of, site_noise
@@ -65,9 +65,28 @@ class Site:
         self._decoders: dict[str, Decoder] = {}
         self._first: dict[int, Source] = {}
 
+    def ledger(self, run: str = "", purpose: str = "federated run") -> RunLedger:
+        """The site's ledger, for a new run or one that goes on.
+
+        It must be the one the site has used from the beginning, and contain all that the site has written to it:
+        another file would be a second account for the same records.
+        """
+        ledger, known = RunLedger(self._ledger, run, purpose=purpose), self._store.mark()
+        if known is not None and known.ledger != ledger.id:
+            raise InputError(
+                f"ledger: {ledger.path.absolute()} is not the ledger this site has used so far (its id was "
+                f"{known.ledger[:12]}..., this one's is {ledger.id[:12]}...); start the site with that one."
+            )
+        if known is not None and not ledger.continues(known):
+            raise InputError(
+                f"ledger: {ledger.path.absolute()} no longer contains what this site wrote to it, so it was cut or "
+                "replaced; restore it from a backup."
+            )
+        return ledger
+
     def facts(self) -> Facts:
         """What is public about the table."""
-        ledger = RunLedger(self._ledger)
+        ledger = self.ledger()
         return replace(facts_of(self._source, ledger.relation, ledger.protects), rehearsal=ledger.rehearsal)
 
     def accept(self, data: Any) -> None:
@@ -78,7 +97,7 @@ class Site:
             if canonical(known[0]) != canonical(terms.to_json()):
                 raise RefusedError("the run's name is taken by another plan.")
             return
-        ledger = RunLedger(self._ledger, purpose=f"federated run {terms.run}")
+        ledger = self.ledger(purpose=f"federated run {terms.run}")
         self._refuse_unless_safe(terms, ledger)
         self._source.check()
         self._counted(terms.unit)
@@ -86,6 +105,7 @@ class Site:
             ledger.reserve(site_plan(terms.plan(), terms.trust))
         except BudgetError as error:
             raise RefusedError(f"the plan is refused: {error}") from None
+        self._store.remember(ledger.mark)
         self._store.begin(terms.run, terms.to_json(), ledger.run)
 
     def answer(self, run: Any, line: Any, question: Any) -> FloatArray:
@@ -104,7 +124,7 @@ class Site:
         if type(inner) is not kind_of(line):
             raise RefusedError(f"line {line!r} does not ask this kind of question.")
         check(query, self.facts())
-        ledger, noise = RunLedger(self._ledger, account), site_noise(self._random_state, self.name)
+        ledger, noise = self.ledger(account), site_noise(self._random_state, self.name)
         ledger.unit = terms.unit
         self._store.claim(terms.run, line, fingerprint)
         plan = terms.plan()
@@ -114,17 +134,20 @@ class Site:
             value = door.select(query, line).astype(np.float64) if picks else door.answer(query, line).value
         except BudgetError as error:
             raise RefusedError(str(error)) from None
+        self._store.remember(ledger.mark)
         self._store.keep(terms.run, line, value)
         return value
 
     def close(self, run: Any) -> dict[str, Any]:
-        """End a run: what it did not use is given back, and the site's spending is told."""
+        """End a run: what it did not use is given back; the site's spending is told, and the head of its ledger."""
         _, account = self._terms(run)
-        ledger = RunLedger(self._ledger, account)
+        ledger = self.ledger(account)
         ledger.close()
+        self._store.remember(ledger.mark)
         delta = ledger.budget.delta or 1e-6
         spent = {"epsilon": ledger.spent(delta), "delta": delta, "releases": len(ledger.mine)}
-        return {**spent, "cap": ledger.budget.describe(), "guarantee": ledger.guarantee}
+        told = {"cap": ledger.budget.describe(), "guarantee": ledger.guarantee}
+        return {**spent, **told, "ledger": ledger.id, "head": ledger.head}
 
     def _counted(self, unit: Unit) -> Source:
         """The rows that count, by this site's own ids."""

@@ -1,17 +1,17 @@
 """Sparse fits over sites: every site votes privately for the features that matter, then the usual descent on them."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, PartialBounds
 from sfumato.estimators.pipeline import Outcome, Task, solve
-from sfumato.estimators.sparse_pipeline import SparseTask, some_bounds, spread
-from sfumato.federated.voting import Ballot, plan_votes, screen_by_votes
-from sfumato.iterate.columns import ColumnView
+from sfumato.estimators.sparse_pipeline import some_bounds, spread
+from sfumato.federated.voting import Ballot, Voters, plan_votes, screen_by_votes
 from sfumato.iterate.descent import Schedule, plan_descent
+from sfumato.iterate.location import settled
 from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.iterate.screening import Screen
 from sfumato.iterate.shape import plan_shape
+from sfumato.privacy.asking import Asking, on_columns
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 
@@ -51,14 +51,14 @@ class SparseSites:
         )
 
 
-def run_sparse_sites(task: SparseSites, curator: Any) -> tuple[Outcome, Screen]:
-    """Walk the plan with a curator that is also `Voters`; the outcome is about all features again."""
-    ranks = find_ranks(curator, task.response, task.schedule.bins)
+def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome, Screen]]:
+    """Walk the plan; sites vote for features between its questions. The outcome is about all features again."""
+    ranks = yield from find_ranks(task.response, task.schedule.bins)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
     centre = task.bounds.grid(task.n_features).centre
     ballot = Ballot(centre, ranks, task.response, task.sites, task.picks)
-    found = screen_by_votes(curator, curator, ballot, n, task.n_directions or 1)
+    found = yield from screen_by_votes(voters, ballot, n, task.n_directions or 1)
     bounds = some_bounds(task.bounds, found.kept)
     few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
-    wide = SparseTask(task.n_features, task.n_records, task.response, task.n_directions, task.bounds, task.picks)
-    return spread(solve(few, ColumnView(curator, found.kept), ranks, bounds), wide, found.kept), found
+    outcome = yield from on_columns(solve(few, ranks, settled(bounds, len(found.kept))), found.kept)
+    return spread(outcome, PartialBounds.of(task.bounds, task.n_features), found.kept), found

@@ -1,4 +1,4 @@
-"""What a site remembers of a run: its terms, and every answer it ever gave, on disk before it is sent.
+"""What a site remembers: its ledger, the terms of every run, every answer it ever gave, on disk before it is sent.
 
 A question that comes again, after a lost connection or from a coordinator that was started again, gets the stored
 answer: no new noise, no new cost. A site that was killed between charge and answer has a claim without an answer, and
@@ -8,12 +8,14 @@ never draws that noise a second time.
 import json
 import os
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato.federated.wire import RefusedError, canonical
+from sfumato.privacy.ledger import Mark
 from sfumato.typing import FloatArray
 
 
@@ -22,6 +24,19 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder)
+
+    def mark(self) -> Mark | None:
+        """Where the site's ledger stood when the site last wrote to it; None before."""
+        path = self._folder / "ledger.json"
+        if not path.exists():
+            return None
+        return Mark(**json.loads(path.read_text(encoding="utf-8")))
+
+    def remember(self, mark: Mark | None) -> None:
+        """Note which ledger the site uses, and how far it went."""
+        if mark is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._write(self._folder / "ledger.json", canonical(asdict(mark)).encode())
 
     def begin(self, run: str, terms: dict[str, Any], account: str) -> None:
         """Remember accepted terms and the run of the ledger they were reserved under."""
@@ -73,7 +88,7 @@ class Store:
 
     @staticmethod
     def _write(path: Path, text: bytes) -> None:
-        part = path.with_suffix(".part")
+        part = path.with_suffix(f".{os.getpid()}.part")  # of two processes, each writes its own
         with open(part, "wb") as file:
             file.write(text)
             file.flush()

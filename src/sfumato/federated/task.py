@@ -7,13 +7,14 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
+from sfumato.estimators.base import given_of, search_of
 from sfumato.estimators.pipeline import Task
-from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.estimators.sparse_pipeline import SparseTask
 from sfumato.federated.facts import Facts
 from sfumato.federated.sparse import SparseSites
 from sfumato.federated.voting import PICKS, rounds
 from sfumato.iterate.descent import Schedule
+from sfumato.iterate.location import Location
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.unit import RECORD, Unit
@@ -85,7 +86,6 @@ def federated_task(
         _same(first[0], name, "number of features", first[1].n_features, other.n_features)
         _same(first[0], name, "kind of response", first[1].response, other.response)
         _same(first[0], name, "names of the features", first[1].feature_names, other.feature_names)
-    _refuse_unless_federated(estimator)
     sizes = [fact.n_records for fact in facts.values()]
     n_records = None if relation == "add-remove" or unit != RECORD else _total(sizes)
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
@@ -93,25 +93,22 @@ def federated_task(
     task = estimator._task(first[1].n_features, n_records, first[1].response)
     if isinstance(task, SparseTask):
         return _sparse(task, estimator, len(facts), schedule)
-    whole: Task = replace(task, schedule=schedule)
-    if estimator.method != "auto":
-        return whole
-    return with_best_method(whole, budget, relation, len(facts) if noises is None else noises)
-
-
-def _refuse_unless_federated(estimator: Any) -> None:
-    """Methods that a paper defines for one curator are not sums that sites could add."""
-    known = ("auto", "screen") if isinstance(estimator, PrivateSparseSIR) else ("auto", "descent", "one-shot")
-    if estimator.method not in known:
-        raise InputError(f"method: a federation runs {', '.join(known)}; {estimator.method!r} needs one curator.")
+    noises = len(facts) if noises is None else noises
+    bounds = task.bounds
+    if isinstance(bounds, Location):
+        # As if one curator had so small a budget that its noise were that of the sum.
+        bounds = search_of(bounds.known, n_records, budget.mu() / math.sqrt(noises), bounds.insists)
+    whole: Task = replace(task, schedule=schedule, bounds=bounds)
+    return whole if estimator.method != "auto" else with_best_method(whole, budget, relation, noises)
 
 
 def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) -> SparseSites:
-    if task.bounds is None or task.picture:
+    bounds = given_of(task.known)
+    if bounds is None or task.picture:
         raise InputError("bounds must be given and picture left out for a sparse fit over sites.")
     picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites, task.response))
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
-    return SparseSites(*facts, task.bounds, picks, sites, schedule)
+    return SparseSites(*facts, bounds, picks, sites, schedule)
 
 
 def _same(first: str, other: str, what: str, a: object, b: object) -> None:

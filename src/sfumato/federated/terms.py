@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sfumato.bounds import PartialBounds
 from sfumato.errors import SfumatoError
 from sfumato.federated.voting import PICKS, plan_votes
 from sfumato.federated.wire import RefusedError
 from sfumato.iterate.descent import Schedule, plan_descent
-from sfumato.iterate.location import plan_location
+from sfumato.iterate.location import Location, plan_location
 from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.iterate.picture import plan_picture
 from sfumato.iterate.ranks import plan_ranks
@@ -21,7 +22,13 @@ from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response
 from sfumato.settings.federated import Trust, trust_of
 from sfumato.statistics.gradients import ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import (
+    DistanceHistograms,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
@@ -33,7 +40,7 @@ MOST_STEPS = 12
 _RUN = re.compile(r"[0-9a-f]{8,64}")
 _ANY = Schedule(shares=(1.0,) * MOST_STEPS, steps=(1.0,) * MOST_STEPS)
 _LINES = (
-    *plan_location(1.0),
+    *plan_location(Location(PartialBounds.nothing(1), 1.0, standardises=True)),
     *plan_ranks(Response(), 1.0),
     *plan_shape(1.0, 1.0),
     *plan_descent(_ANY, 1.0, 1.0),
@@ -46,8 +53,9 @@ KNOWN: Mapping[str, Line] = {line.name: line for line in _LINES}
 """Every line a site answers; purpose, mechanism and formula come from here, not from the coordinator."""
 _KINDS: Mapping[str, type[BoundedSum]] = {
     "magnitude": OctaveHistograms,
-    "span": LinearHistograms,
-    "spread": LinearHistograms,
+    "zoom": LinearHistograms,
+    "distance": DistanceHistograms,
+    "standard": LinearHistograms,
     "response magnitude": ResponseHistogram,
     "response span": ResponseHistogram,
     "ranks": ResponseHistogram,

@@ -13,10 +13,9 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.ranks import Ranks
 from sfumato.iterate.screening import Screen
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask, on_columns
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -104,11 +103,11 @@ class Ballot:
         return SignScores(self.centre[columns], self.ranks.bins, self.tables[which])
 
 
-def screen_by_votes(curator: Door, voters: Voters, ballot: Ballot, n: float, at_least: int) -> Screen:
+def screen_by_votes(voters: Voters, ballot: Ballot, n: float, at_least: int) -> Asking[Screen]:
     """Gather candidates, release the sums of their scores, keep what stands out."""
     scores, named = np.zeros(len(ballot.centre)), _named(voters, ballot)
     for which, columns in enumerate(named):
-        scores[columns] = np.maximum(scores[columns], _scores(curator, ballot, which, columns, n))
+        scores[columns] = np.maximum(scores[columns], (yield from _scores(ballot, which, columns, n)))
     candidates = np.argsort(-scores, kind="stable")[: max(int((scores > 0.0).sum()), at_least)]
     by_chance = -float(ndtri(min(BY_CHANCE * len(named) / sum(map(len, named)), 1.0) / 2.0))
     threshold = max(by_chance, SHADOW * float(scores.max()))
@@ -132,17 +131,17 @@ def _named(voters: Voters, ballot: Ballot) -> list[IntArray]:
     return [np.flatnonzero(each >= min(needed, each.max())) for each in votes]
 
 
-def _scores(curator: Door, ballot: Ballot, which: int, columns: IntArray, n: float) -> FloatArray:
+def _scores(ballot: Ballot, which: int, columns: IntArray, n: float) -> Asking[FloatArray]:
     """Standardised scores from two looks: fewer columns have less noise, so the second is at the promising alone."""
     table = ballot.tables[which]
     chance = n * (ballot.ranks.probabilities @ table**2)[:, None]
     luck = np.sqrt(chance / ballot.sites)  # a site names what chance favours there: a standard deviation is taken off
-    first = ColumnView(curator, columns).answer(ballot.query(which, columns), f"scores {which + 1}")
+    first = yield from on_columns(ask(ballot.query(which, columns), f"scores {which + 1}"), columns)
     found = _standardised(first, chance, luck)
     promising = found >= min(PROMISING, float(found.max()))
     line = f"scores {which + 1 + len(ballot.tables)}"
     again = columns[promising]
-    second = ColumnView(curator, again).answer(ballot.query(which, again), line)
+    second = yield from on_columns(ask(ballot.query(which, again), line), again)
     seen = Release(first.value[:, promising], np.broadcast_to(first.noise_std, first.value.shape)[:, promising])
     found[promising] = _standardised(_merged(seen, second), chance, luck)
     return found

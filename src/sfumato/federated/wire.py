@@ -18,7 +18,14 @@ from sfumato.bounds import Grid
 from sfumato.errors import SfumatoError
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import Bins, LinearHistograms, NormHistogram, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import (
+    Bins,
+    DistanceHistograms,
+    LinearHistograms,
+    NormHistogram,
+    OctaveHistograms,
+    ResponseHistogram,
+)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
@@ -27,7 +34,7 @@ from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
 
 FIELDS: Mapping[type, Mapping[str, Any]] = {
-    Grid: {"centre": "floats", "half_width": "floats"},
+    Grid: {"centre": "floats", "half_width": "floats", "limits": "floats or null"},
     Bins: {"edges": "floats", "categories": "count or null"},
     Whitening: {"source": Grid, "matrix": "floats", "mean": "floats", "cap": "number"},
     Residual: {
@@ -41,6 +48,7 @@ FIELDS: Mapping[type, Mapping[str, Any]] = {
     NormHistogram: {"source": Grid},
     OctaveHistograms: {"n_features": "count"},
     LinearHistograms: {"lower": "floats", "upper": "floats", "bins": "count"},
+    DistanceHistograms: {"middle": "floats", "step": "floats"},
     Moments: {"source": Grid, "radius": "number", "centre_weight": "number"},
     ResidualHistogram: {"residual": Residual},
     ResidualProduct: {"residual": Residual, "size": "number"},
@@ -138,8 +146,10 @@ class Decoder:
             return self._inner(data)
         if of in _TYPES:
             return _array(data, of, name)
-        if of == "count or null" and data is None:
+        if of.endswith("or null") and data is None:
             return None
+        if of == "floats or null":
+            return _array(data, "floats", name)
         if of.startswith("count"):
             if not isinstance(data, int) or isinstance(data, bool) or not 0 < data < _LARGEST:
                 raise RefusedError(f"{name} is not a count.")
@@ -152,6 +162,8 @@ class Decoder:
 def _encoded(value: Any, of: Any) -> Any:
     if isinstance(of, type) or of == "question":
         return encode(value)
+    if of == "floats or null" and value is not None:
+        return _encoded(value, "floats")
     if of in _TYPES:
         array = np.ascontiguousarray(value, dtype=_TYPES[of])
         return {"type": of, "shape": list(array.shape), "data": base64.b64encode(array.tobytes()).decode("ascii")}

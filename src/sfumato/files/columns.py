@@ -82,6 +82,13 @@ class Columns:
         for name, categories in self.categorical.items():
             check_declared(categories, table, "categorical", name)
 
+    def binary(self, tables: Sequence[Table]) -> tuple[int, ...]:
+        """Positions of the encoded features that are 0 or 1: of categories, and of columns of true and false."""
+        truth = {name for name in self.features if all(table.kind(name) == "truth" for table in tables)}
+        known = truth | set(self.categorical)
+        kinds = [name in known for name in self.features for _ in self._encoded(name)]
+        return tuple(j for j, is_binary in enumerate(kinds) if is_binary)
+
     def encode(self, batch: Any) -> FloatArray:
         """A batch as (rows, features); NaN where a cell is missing."""
         x = np.empty((batch.num_rows, len(self.names)))

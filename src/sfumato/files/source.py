@@ -79,6 +79,7 @@ class FileSource(Source):
                 _check_person(table, person)
         self.has_response, self.response = response is not None, self._declared()
         self.feature_names = self._all.names
+        self.binary = self._all.binary(self._tables)
         self.n_features, self.n_second = len(self._all.names), 0 if second is None else len(second.names)
 
     def _declared(self) -> Response:

@@ -64,7 +64,7 @@ def forecast(
     Parameters
     ----------
     fit
-        Public facts of a fit, with ``plan()`` and ``run(door)``; those of an estimator are in
+        Public facts of a fit, with ``plan()`` and ``run()``; those of an estimator are in
         ``explain(...).prospect.methods``.
     budget : Budget
     n : float
@@ -87,7 +87,8 @@ def forecast(
     >>> bool(0.01 < seen.plain < seen.loss < 0.1)
     True
     """
-    settled = population.settle(fit, round(n) if relation == "replace" and rows is None else None)
+    n_public = round(n) if relation == "replace" and rows is None else None
+    settled = population.settle(fit, n_public, budget.mu())
     plan = calibrated(settled, budget, noises, rows)
     with _controller().limit(limits=1, user_api="blas"):  # small matrices: a second thread of BLAS only costs
         seeds = np.random.default_rng(seed).spawn(draws)

@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import hadamard
 from scipy.special import ndtri
 
-from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.stand_in import StandIn
+from sfumato.iterate.location import assume_bounds
+from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records
 from sfumato.solve.subspace import subspace_distance
@@ -80,9 +81,9 @@ class Population(ABC):
         """The same population with another number of features."""
         return replace(self, n_features=max(n_features, self.n_directions + 1))
 
-    def settle(self, fit: Any, n_records: int | None) -> Any:
+    def settle(self, fit: Any, n_records: int | None, mu: float) -> Any:
         """The public facts of a fit as they would be on these records: their size, their directions, their bounds."""
-        bounds = None if fit.bounds is None else Bounds(-self.box, self.box)
+        bounds = assume_bounds(fit.bounds, self.n_features, self.box, n_records, mu)
         sizes = {"n_features": self.n_features, "n_records": n_records, "n_directions": self.n_directions}
         return replace(fit, bounds=bounds, **sizes)
 
@@ -113,7 +114,7 @@ class PointPopulation(Population):
         self, fit: Any, plan: Plan, n: float, relation: Relation, rng: np.random.Generator
     ) -> tuple[float, float]:
         door = StandIn.of(self.points(rng), n, plan, relation, rng)
-        return self.distance(fit.run(door)), self.plain_distance(*door.points)
+        return self.distance(drive(fit.run(), door)), self.plain_distance(*door.points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +155,9 @@ class IndexResponse(PointPopulation):
         index = (table @ np.linalg.inv(mixing).T)[:, : len(b)]
         return cls(len(root), len(b), sample=(index, np.asarray(y, dtype=np.float64), mixing, b))
 
-    def settle(self, fit: Any, n_records: int | None) -> Any:
+    def settle(self, fit: Any, n_records: int | None, mu: float) -> Any:
         """Records like given ones are in the units of the fit, and within its bounds."""
-        settled = super(IndexResponse, self).settle(fit, n_records)
+        settled = super(IndexResponse, self).settle(fit, n_records, mu)
         return settled if self.sample is None else replace(settled, bounds=fit.bounds)
 
     def points(self, rng: np.random.Generator) -> Records:

@@ -5,7 +5,7 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.iterate.covariance import measure, plan_covariance, rounder
 from sfumato.iterate.shape import plan_shape, rough_shape
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking
 from sfumato.privacy.plan import Line
 from sfumato.solve.canonical import Canonical, canonical
 from sfumato.solve.symmetric import noise_edge, raised
@@ -23,14 +23,15 @@ def plan_pairs() -> tuple[Line, ...]:
     )
 
 
-def joint_pairs(curator: SumDoor, grid: Grid, p: int, n: float, k: int | None) -> tuple[FloatArray, Canonical]:
+def joint_pairs(grid: Grid, p: int, n: float, k: int | None) -> Asking[tuple[FloatArray, Canonical]]:
     """Mean of both tables (the first p columns are x) and canonical weights, in their units.
 
     Whitening both tables *together* makes the noise of the last release proportional to the sampling error of every
     covariance, whatever the correlations: that of nearly equal combinations is as small as they are.
     """
-    whitening = rounder(measure(curator, rough_shape(curator, grid, n, 1.0), n, "rounder"))
-    joint = measure(curator, whitening, n, "joint")
+    rough = yield from rough_shape(grid, n, 1.0)
+    whitening = rounder((yield from measure(rough, n, "rounder")))
+    joint = yield from measure(whitening, n, "joint")
     back = np.linalg.pinv(whitening.exact_matrix / grid.half_width)
     repaired = raised(joint.matrix, noise_edge(joint.noise_std, grid.n_features))
     found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, k)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.histograms import Bins
@@ -41,10 +41,10 @@ def whole(whitening: Whitening) -> SlicedMoments:
     return SlicedMoments(whitening, Bins(np.empty(0)), np.zeros(1, dtype=np.int64), 1, CENTRE_WEIGHT)
 
 
-def measure(curator: SumDoor, whitening: Whitening, n: float, name: str) -> Covariance:
+def measure(whitening: Whitening, n: float, name: str) -> Asking[Covariance]:
     """Release mean and covariance of the whitened, clipped records."""
     p = len(whitening.mean)
-    released = curator.answer(whole(whitening), name)
+    released = yield from ask(whole(whitening), name)
     mean = released.value[:p] / n
     second = upper_to_full(released.value[p:] / n, p)
     return Covariance(whitening, mean, second - np.outer(mean, mean), float(released.noise_std[p]) / n)

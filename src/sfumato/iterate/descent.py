@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.iterate.ranks import BINS, Ranks
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.solve.basis import cosines, indicators
@@ -71,17 +71,16 @@ def plan_descent(schedule: Schedule, share: float, histogram_share: float) -> tu
 
 
 def descend(
-    curator: SumDoor,
     whitening: Whitening,
     ranks: Ranks,
     n: float,
     n_directions: int | None,
     schedule: Schedule,
-) -> Fit:
+) -> Asking[Fit]:
     """Walk the schedule; choose the number of directions after the first step if it is not given."""
     state = init(whitening, ranks, n_directions, schedule)
     for t in range(1, len(schedule.shares) + 1):
-        state = step(curator, whitening, ranks, state, t, n, schedule)
+        state = yield from step(whitening, ranks, state, t, n, schedule)
         if t == 1:
             choice = choose(state.coefficients[:-1], state.noise_std, n, n_directions)
         state = compress(state, choice.n_directions, schedule)
@@ -106,18 +105,16 @@ def init(whitening: Whitening, ranks: Ranks, n_directions: int | None, schedule:
     return State(table, np.zeros((len(whitening.mean) + 1, table.shape[1])), 0.0, scale)
 
 
-def step(
-    curator: SumDoor, whitening: Whitening, ranks: Ranks, state: State, t: int, n: float, schedule: Schedule
-) -> State:
+def step(whitening: Whitening, ranks: Ranks, state: State, t: int, n: float, schedule: Schedule) -> Asking[State]:
     """One release of the residual products, and a step along it."""
     residual = Residual(whitening, ranks.bins, state.table, state.coefficients, state.scale)
     scale = state.scale
     if t > 1:
         sizes = ResidualHistogram(residual)
-        counts: Release = curator.answer(sizes, f"residual {t}")
+        counts: Release = yield from ask(sizes, f"residual {t}")
         scale = quantile(counts.value, sizes.sizes, schedule.level)
         residual = Residual(whitening, ranks.bins, state.table, state.coefficients, scale)
-    gradient = curator.answer(ResidualProduct(residual, scale), f"step {t}")
+    gradient = yield from ask(ResidualProduct(residual, scale), f"step {t}")
     length = schedule.steps[t - 1]
     coefficients = state.coefficients + length * gradient.value / n
     # Noise of the running coefficients: S_zz is about the identity, so a step forgets (1 - length) of the past.

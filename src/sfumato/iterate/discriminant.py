@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.iterate.ranks import MOST_CLASSES, Ranks
-from sfumato.iterate.rayleigh import rayleigh_flow
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.solve.dimension import Choice, choose
@@ -42,16 +41,16 @@ def plan_discriminant(share: float) -> tuple[Line, ...]:
 
 
 def discriminate(
-    curator: SumDoor, whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None
-) -> Discriminant:
+    whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None
+) -> Asking[Discriminant]:
     """Class means and covariance from one release, and the directions in which the means differ most.
 
     The first `n_codes` codes are classes; records of any other code count for the covariance only. A class is
     taken to have at least a quarter of its fair share of records, so that noise over its size stays bounded.
     """
-    used, query = _question(whitening, ranks, n_codes)
-    released = curator.answer(query, "classes")
-    moments, mean = _moments(released, ranks, used, n)
+    used, query = class_question(whitening, ranks, n_codes)
+    released = yield from ask(query, "classes")
+    moments, mean = class_moments(released, ranks, used, n)
     root = inverse_root(moments.covariance, moments.floor)
     coefficients = root @ (moments.means.T * np.sqrt(moments.shares))
     coefficients = np.pad(coefficients, ((0, 0), (0, max(0, (n_directions or 1) - len(used)))))
@@ -61,30 +60,13 @@ def discriminate(
     return Discriminant(coefficients, root, noise_std, explained, choice, moments, mean, used)
 
 
-def discriminate_by_flow(curator: SumDoor, whitening: Whitening, ranks: Ranks, n_codes: int, n: float) -> Discriminant:
-    """The first direction by Rayleigh flow: A between classes, B within (the paper has them the other way round)."""
-    used, query = _question(whitening, ranks, n_codes)
-
-    def pair(released: Release) -> tuple[FloatArray, FloatArray]:
-        moments = _moments(released, ranks, used, n)[0]
-        return moments.between, moments.within
-
-    flow = rayleigh_flow(curator, query, pair, n)
-    moments, mean = _moments(flow.last, ranks, used, n)
-    v = flow.vector
-    part = float(v @ moments.between @ v) / max(float(v @ moments.covariance @ v), 1e-300)
-    explained = np.clip([part], 0.0, 1.0)
-    noise_std = float(np.sqrt((moments.shares * moments.mean_noise**2).mean()))
-    choice = Choice(1, np.sqrt(explained), np.nan, True)
-    return Discriminant(v[:, None], np.eye(len(v)), noise_std, explained, choice, moments, mean, used)
-
-
-def _question(whitening: Whitening, ranks: Ranks, n_codes: int) -> tuple[IntArray, SlicedMoments]:
+def class_question(whitening: Whitening, ranks: Ranks, n_codes: int) -> tuple[IntArray, SlicedMoments]:
+    """Codes of the classes found, and the sums by class and second moment to ask for."""
     used, slice_of = _in_use(ranks, n_codes)
     return used, SlicedMoments(whitening, ranks.bins, slice_of, len(used) + 1, CLASS_WEIGHT)
 
 
-def _moments(released: Release, ranks: Ranks, used: IntArray, n: float) -> tuple[ClassMoments, FloatArray]:
+def class_moments(released: Release, ranks: Ranks, used: IntArray, n: float) -> tuple[ClassMoments, FloatArray]:
     """Class moments and the mean, from class sums (others last) and the second moment."""
     h = len(used) + 1
     p = int((np.sqrt((2 * h + 1) ** 2 + 8 * len(released.value)) - (2 * h + 1)) / 2 + 0.5)

@@ -5,7 +5,7 @@ import numpy as np
 from sfumato.iterate.descent import Fit
 from sfumato.iterate.picture import groups
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.solve.dimension import choose
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
@@ -20,14 +20,14 @@ def plan_one_shot(share: float) -> tuple[Line, ...]:
     return (Line("slices", "slice sums and second moment", share, "2.12 r / 1.41 r"),)
 
 
-def one_shot(curator: SumDoor, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Fit:
+def one_shot(whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Fit]:
     """Coefficients ``S^(-1/2) [sqrt(p_h) (mean of slice h - mean)]``, from one release.
 
     With everything whitened by the released S, the left singular vectors are SIR's eigenvectors.
     """
     slice_of, edges = groups(ranks, max(SLICES, (n_directions or 1) + 1))
     query = SlicedMoments(whitening, ranks.bins, slice_of, len(edges) - 1)
-    released = curator.answer(query, "slices")
+    released = yield from ask(query, "slices")
     p, h = len(whitening.mean), query.n_slices
     sums = released.value[: h * p].reshape(h, p).T / n
     second = upper_to_full(released.value[h * p :] / n, p)

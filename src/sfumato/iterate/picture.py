@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.whitening import Whitening
@@ -41,11 +41,11 @@ def plan_picture(share: float) -> tuple[Line, ...]:
     return (Line("picture", "picture of the first direction against the response", share, "sqrt(2) / 1"),)
 
 
-def take_picture(curator: SumDoor, whitening: Whitening, ranks: Ranks, direction: FloatArray) -> Picture:
+def take_picture(whitening: Whitening, ranks: Ranks, direction: FloatArray) -> Asking[Picture]:
     """Release the counts; `direction` acts on whitened coordinates."""
     group_of, edges = groups(ranks, GROUPS)
     query = ProjectionHistogram(whitening, direction, ranks.bins, group_of, len(edges) - 1, COLUMNS)
-    release = curator.answer(query, "picture")
+    release = yield from ask(query, "picture")
     return Picture(release.value, float(release.noise_std[0, 0]), query.edges, edges, ranks.is_ordered)
 
 

@@ -13,11 +13,9 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.iterate.covariance import measure
-from sfumato.iterate.rayleigh import plan_flow, rayleigh_flow
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import kept_share, quantile
-from sfumato.solve.pairs import mean_and_covariance, principal_pair
 from sfumato.solve.rotated import descending, revealing_map
 from sfumato.solve.symmetric import noise_edge, upper_to_full
 from sfumato.statistics.histograms import NormHistogram
@@ -66,14 +64,12 @@ class _Rough:
     fill: float
 
 
-Method = Literal["refined", "one-shot", "rayleigh-flow"]
+Method = Literal["refined", "one-shot"]
 
 
 def plan_principal(share: float, method: Method = "refined") -> tuple[Line, ...]:
     """The lines `principal` will use."""
     radius = Line("radius", "typical length of a record", share * SHARES["radius"], "sqrt(2) / 1")
-    if method == "rayleigh-flow":
-        return (radius, *plan_flow(share * (1.0 - SHARES["radius"]), "1.48 r^2 / 1.04 r^2"))
     rough = SHARES["rough"] if method == "refined" else SHARES["rough"] + SHARES["refined"]
     lines = (radius, Line("rough", "centre and rough covariance", share * rough, "1.48 r^2 / 1.04 r^2"))
     if method == "one-shot":
@@ -84,33 +80,35 @@ def plan_principal(share: float, method: Method = "refined") -> tuple[Line, ...]
     return (*lines, refined)
 
 
-def principal(
-    curator: SumDoor,
-    grid: Grid,
-    n_records: int | None,
-    k: int,
-    method: Method = "refined",
-    sparsity: int | None = None,
-) -> Principal:
-    """Eigenvectors of the covariance; the number of records is read off the first release where it is private.
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Number of records, public or released; median length; mean squared part of a record that clipping there keeps."""
 
-    `sparsity` truncates the Rayleigh flow, and nothing else.
-    """
-    p = grid.n_features
+    total: float
+    radius: float
+    kept: float
+
+
+def measure_lengths(grid: Grid, n_records: int | None) -> Asking[Lengths]:
+    """What the line "radius" of `plan_principal` buys; where it is private it also tells the number of records."""
     lengths = NormHistogram(grid)
-    counts = curator.answer(lengths, "radius")
-    n = float(n_records) if n_records is not None else max(float(counts.value.sum()), 10.0 * p)
+    counts = yield from ask(lengths, "radius")
+    n = float(n_records) if n_records is not None else max(float(counts.value.sum()), 10.0 * grid.n_features)
     radius = quantile(counts.value, lengths.radii, RADIUS_LEVEL)
-    kept = kept_share(counts, lengths.radii, radius)
-    if method == "rayleigh-flow":
-        return _flow(curator, Moments(grid, radius, CENTRE_WEIGHT), n, kept, sparsity)
-    rough = _rough(curator, grid, n, radius, kept)
+    return Lengths(n, radius, kept_share(counts, lengths.radii, radius))
+
+
+def principal(grid: Grid, n_records: int | None, k: int, method: Method = "refined") -> Asking[Principal]:
+    """Eigenvectors of the covariance; the number of records is read off the first release where it is private."""
+    p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
+    n, radius, kept = lengths.total, lengths.radius, lengths.kept
+    rough = yield from _rough(grid, n, radius, kept)
     if method == "one-shot":
         return _spectrum(rough.covariance, rough.noise_std, np.eye(p), rough.mean, rough.shrinkage, n)
     if not _stands_out(rough, k):
-        return _again(curator, grid, rough, n)
+        return (yield from _again(grid, rough, n))
     whitening = _revealing(grid, rough, k)
-    refined = measure(curator, whitening, n, "refined")
+    refined = yield from measure(whitening, n, "refined")
     back = np.asarray(np.linalg.pinv(whitening.exact_matrix), dtype=np.float64)
     mean = np.clip(rough.mean + back @ refined.mean, -1.0, 1.0)
     found = back @ refined.matrix @ back.T
@@ -119,29 +117,9 @@ def principal(
     return _spectrum(found, refined.noise_std, back, mean, shrinkage, n)
 
 
-def _flow(curator: SumDoor, query: Moments, n: float, kept: float, sparsity: int | None) -> Principal:
-    """The leading eigenvector by Rayleigh flow, completed to a basis."""
-    p = query.source.n_features
-    flow = rayleigh_flow(curator, query, lambda released: principal_pair(released.value, p, n), n, sparsity=sparsity)
-    mean, covariance = mean_and_covariance(flow.last.value, p, n)
-    return along(flow.vector, np.clip(mean, -1.0, 1.0), covariance, float(flow.last.noise_std[-1]) / n, kept, n)
-
-
-def along(
-    vector: FloatArray, mean: FloatArray, covariance: FloatArray, noise_std: float, kept: float, n: float
-) -> Principal:
-    """One direction completed to a basis, with the variances of a released covariance."""
-    p = len(vector)
-    basis = np.linalg.qr(np.column_stack([vector, np.eye(p)]))[0]
-    basis[:, 0] = vector
-    values = np.einsum("ij,ik,kj->j", basis, covariance, basis)
-    noise = np.full((p, p), noise_std / np.sqrt(2.0))
-    return Principal(mean, values / kept, basis, noise / kept, noise_edge(noise_std, p) / kept, n)
-
-
-def _rough(curator: SumDoor, grid: Grid, n: float, radius: float, kept: float) -> _Rough:
+def _rough(grid: Grid, n: float, radius: float, kept: float) -> Asking[_Rough]:
     p = grid.n_features
-    released = curator.answer(Moments(grid, radius, CENTRE_WEIGHT), "rough")
+    released = yield from ask(Moments(grid, radius, CENTRE_WEIGHT), "rough")
     mean = np.clip(released.value[:p] / n, -1.0, 1.0)
     second = upper_to_full(released.value[p:] / n, p)
     noise_std = float(released.noise_std[p]) / n
@@ -167,7 +145,7 @@ def _revealing(grid: Grid, rough: _Rough, k: int) -> Whitening:
     return Whitening(grid, to_t, rough.mean, float(np.sqrt(p)))
 
 
-def _again(curator: SumDoor, grid: Grid, rough: _Rough, n: float) -> Principal:
+def _again(grid: Grid, rough: _Rough, n: float) -> Asking[Principal]:
     """The second release in plain coordinates about the centre found, and the mean of both, weighted by precision.
 
     Coordinates chosen by noise would hide what there is to see; so nothing is lost against a single release.
@@ -175,7 +153,7 @@ def _again(curator: SumDoor, grid: Grid, rough: _Rough, n: float) -> Principal:
     p = grid.n_features
     squared_reach = max(float(np.trace(rough.covariance)) / rough.fill, noise_edge(rough.noise_std, p))
     unit = float(np.sqrt(squared_reach / p))
-    second = measure(curator, Whitening(grid, np.eye(p) / unit, rough.mean, float(np.sqrt(p))), n, "refined")
+    second = yield from measure(Whitening(grid, np.eye(p) / unit, rough.mean, float(np.sqrt(p))), n, "refined")
     noise_std = second.noise_std * unit**2
     weight = rough.noise_std**2 / (rough.noise_std**2 + noise_std**2)
     both = weight * unit**2 * second.matrix + (1.0 - weight) * rough.covariance

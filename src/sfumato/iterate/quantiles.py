@@ -3,7 +3,7 @@
 import numpy as np
 
 from sfumato.iterate.ranks import Ranks, find_ranks, plan_ranks
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -30,7 +30,7 @@ def plan_quantiles(response: Response, share: float) -> tuple[Line, ...]:
     return (*cuts, Line("slices", "sizes of the slices", share * COUNTS, "sqrt(2) / 1"))
 
 
-def find_quantiles(curator: Door, response: Response) -> Ranks:
+def find_quantiles(response: Response) -> Asking[Ranks]:
     """Slices of about equal size, each edge a private selection; the classes themselves if y is categorical.
 
     The error of a selected quantile is a few times 2 / epsilon *records*, whatever the scale and the tails of y and
@@ -39,14 +39,19 @@ def find_quantiles(curator: Door, response: Response) -> Ranks:
     cut finely.
     """
     if response.categories is not None:
-        return find_ranks(curator, response)
+        return (yield from find_ranks(response))
     coarse = signed_powers()
-    low, high = sorted(_cut(curator, coarse, f"end {level}", level, 16) for level, _ in _ENDS)
+    ends = []
+    for level, _ in _ENDS:
+        ends.append((yield from _cut(coarse, f"end {level}", level, 16)))
+    low, high = sorted(ends)
     fine = np.union1d(coarse[(coarse >= low) & (coarse <= high)], np.linspace(low, high, LINEAR))
-    cuts = [_cut(curator, fine, f"quantile {level}", level, SLICES) for level in range(1, SLICES)]
+    cuts = []
+    for level in range(1, SLICES):
+        cuts.append((yield from _cut(fine, f"quantile {level}", level, SLICES)))
     edges, repeats = np.unique(cuts, return_counts=True)
     bins = Bins(edges)
-    counts = curator.answer(ResponseHistogram(bins), "slices")
+    counts = yield from ask(ResponseHistogram(bins), "slices")
     return Ranks(bins, _shares(counts, repeats), float(counts.value.sum()))
 
 
@@ -70,5 +75,5 @@ def _shares(counts: Release, repeats: IntArray) -> FloatArray:
     return np.asarray(shares / whole if whole > 0 else wanted)
 
 
-def _cut(curator: Door, edges: FloatArray, name: str, level: int, of_levels: int) -> float:
-    return float(edges[int(curator.select(QuantileScores(Bins(edges), level, of_levels), name)[0])])
+def _cut(edges: FloatArray, name: str, level: int, of_levels: int) -> Asking[float]:
+    return float(edges[int((yield from pick(QuantileScores(Bins(edges), level, of_levels), name))[0])])

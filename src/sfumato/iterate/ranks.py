@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
@@ -42,17 +42,17 @@ def plan_ranks(response: Response, share: float) -> tuple[Line, ...]:
     )
 
 
-def find_ranks(curator: SumDoor, response: Response, n_bins: int = BINS) -> Ranks:
+def find_ranks(response: Response, n_bins: int = BINS) -> Asking[Ranks]:
     """Bins and probabilities of the response. Never raises: where nothing stands out, the bins stay coarse."""
     if response.categories is not None:
         bins = Bins(_NO_EDGES, categories=response.categories)
-        counts = curator.answer(ResponseHistogram(bins), "ranks")
+        counts = yield from ask(ResponseHistogram(bins), "ranks")
         return _ranks(bins, _classes(counts) if response.hashed else counts)
     edges = octave_edges()
     for name in ("response magnitude", "response span"):
-        edges = refine(edges, curator.answer(ResponseHistogram(Bins(edges)), name), n_bins)
+        edges = refine(edges, (yield from ask(ResponseHistogram(Bins(edges)), name)), n_bins)
     bins = Bins(edges)
-    return _ranks(bins, curator.answer(ResponseHistogram(bins), "ranks"))
+    return _ranks(bins, (yield from ask(ResponseHistogram(bins), "ranks")))
 
 
 def refine(edges: FloatArray, counts: Release, bins: int) -> FloatArray:

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.iterate.columns import ColumnView
 from sfumato.iterate.ranks import Ranks
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, ask, on_columns, pick
 from sfumato.privacy.plan import Line
 from sfumato.solve.contrasts import class_contrasts, rank_contrasts
 from sfumato.statistics.scores import SignScores
@@ -56,15 +55,15 @@ def contrasts(ranks: Ranks) -> FloatArray:
     return rank_contrasts(ranks.probabilities) if ranks.is_ordered else class_contrasts(ranks.probabilities)
 
 
-def screen(curator: Door, centre: FloatArray, ranks: Ranks, n: float, at_least: int, rule: Rule) -> Screen:
+def screen(centre: FloatArray, ranks: Ranks, n: float, at_least: int, rule: Rule) -> Asking[Screen]:
     """Pick the features with the largest scores, release those scores, keep what stands out.
 
     A sum of n signs that do not depend on y wanders by sqrt(n) at most; that and the known noise are what a score
     must pass. At least `at_least` features are kept, so that as many directions exist.
     """
     table = contrasts(ranks)
-    picked = curator.select(SignScores(centre, ranks.bins, table), "picks")
-    released = ColumnView(curator, picked).answer(SignScores(centre[picked], ranks.bins, table), "scores")
+    picked = yield from pick(SignScores(centre, ranks.bins, table), "picks")
+    released = yield from on_columns(ask(SignScores(centre[picked], ranks.bins, table), "scores"), picked)
     scores = np.abs(released.value).max(axis=0)
     floor = rule.sampling * np.sqrt(n) + rule.noise * float(released.noise_std.max())
     threshold = max(floor, rule.relative * float(scores.max()))

@@ -7,7 +7,7 @@ import numpy as np
 
 from sfumato.iterate.picture import groups
 from sfumato.iterate.ranks import MOST_CLASSES, Ranks
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.solve.dimension import Choice
 from sfumato.solve.second_order import SliceMoments, dr_kernel, kernel_edge, save_kernel, spectrum
@@ -39,8 +39,8 @@ def plan_second_order(share: float) -> tuple[Line, ...]:
 
 
 def second_order(
-    curator: SumDoor, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, kernel: Kernel, most: int
-) -> SecondOrder:
+    whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, kernel: Kernel, most: int
+) -> Asking[SecondOrder]:
     """The kernel's leading eigenvectors, from one release of at most `most` slices (or classes, up to 64).
 
     The kernel is the square of the blocks ``sqrt(p_h) (I - V_h)`` side by side, so its eigenvectors are their left
@@ -48,7 +48,7 @@ def second_order(
     """
     slice_of, edges = groups(ranks, most if ranks.is_ordered else MOST_CLASSES)
     query = SliceSecondMoments(whitening, ranks.bins, slice_of, len(edges) - 1)
-    released = curator.answer(query, "slices")
+    released = yield from ask(query, "slices")
     shares = np.maximum(np.bincount(slice_of, ranks.probabilities, minlength=query.n_slices), 0.5 / query.n_slices)
     raw = _slices(released.value, released.noise_std, n * shares / shares.sum(), shares / shares.sum())
     root, mean = _rewhiten(raw)

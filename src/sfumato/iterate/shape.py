@@ -3,7 +3,7 @@
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.privacy.door import SumDoor
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.solve.counts import kept_share, quantile
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
@@ -22,7 +22,7 @@ def plan_shape(radius_share: float, shape_share: float) -> tuple[Line, ...]:
     )
 
 
-def rough_shape(curator: SumDoor, grid: Grid, n: float, cap: float) -> Whitening:
+def rough_shape(grid: Grid, n: float, cap: float) -> Asking[Whitening]:
     """Whitening from moments of records clipped to their median length; z is kept up to ``cap sqrt(p)``.
 
     Clipping shrinks the second moment; the released lengths say by how much on average, and the map is scaled
@@ -30,19 +30,12 @@ def rough_shape(curator: SumDoor, grid: Grid, n: float, cap: float) -> Whitening
     it there is nothing to see, and dividing by noise would blow records up.
     """
     lengths = NormHistogram(grid)
-    counts = curator.answer(lengths, "radius")
+    counts = yield from ask(lengths, "radius")
     radius = quantile(counts.value, lengths.radii, RADIUS_LEVEL)
-    released = curator.answer(Moments(grid, radius), "shape")
+    released = yield from ask(Moments(grid, radius), "shape")
     p = grid.n_features
     mean = np.clip(released.value[:p] / n, -1.0, 1.0)
     covariance = upper_to_full(released.value[p:] / n, p) - np.outer(mean, mean)
     floor = noise_edge(float(released.noise_std[p]) / n, p)
     matrix = inverse_root(covariance, floor) * np.sqrt(kept_share(counts, lengths.radii, radius))
     return Whitening(grid, matrix, mean, cap * float(np.sqrt(p)))
-
-
-def clipped(curator: SumDoor, grid: Grid) -> Whitening:
-    """Records as they are, clipped to their median length, which the line "radius" of `plan_shape` buys."""
-    lengths, p = NormHistogram(grid), grid.n_features
-    radius = quantile(curator.answer(lengths, "radius").value, lengths.radii, RADIUS_LEVEL)
-    return Whitening(grid, np.eye(p), np.zeros(p), float(radius))

@@ -4,7 +4,7 @@ import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.iterate.quantiles import signed_powers
-from sfumato.privacy.door import Door
+from sfumato.privacy.asking import Asking, pick
 from sfumato.privacy.plan import Line
 from sfumato.statistics.columns import OfColumn
 from sfumato.statistics.histograms import Bins
@@ -28,30 +28,33 @@ def plan_spans(features: int, share: float) -> tuple[Line, ...]:
     )
 
 
-def find_spans(curator: Door, columns: IntArray) -> Bounds:
+def find_spans(columns: IntArray) -> Asking[Bounds]:
     """Bounds ``median +- 4 sd`` of each column, sd from the median distance to the median.
 
     Every cut point beyond the data is half the records away from a median, so that hundreds of them do not tempt the
     selection; an outer quantile would lose to them in a small table. Roughly among signed powers of 2**(1/4) first,
     then among equal steps around what was found. Lines of features that were not kept stay unused.
     """
-    found = np.array([_span(curator, int(column), j) for j, column in enumerate(columns)])
+    spans = []
+    for j, column in enumerate(columns):
+        spans.append((yield from _span(int(column), j)))
+    found = np.array(spans)
     return Bounds(found[:, 0] - WIDTH * found[:, 1], found[:, 0] + WIDTH * found[:, 1])
 
 
-def _span(curator: Door, column: int, j: int) -> tuple[float, float]:
+def _span(column: int, j: int) -> Asking[tuple[float, float]]:
     """Median and standard deviation of a feature."""
     powers = signed_powers()
     edges, distances = powers, powers[powers > 0]
     for time in _ROUNDS:
-        centre = _median(curator, column, edges, f"{time} median {j}", None)
-        sd = _SD * _median(curator, column, distances, f"{time} spread {j}", centre)
+        centre = yield from _median(column, edges, f"{time} median {j}", None)
+        sd = _SD * (yield from _median(column, distances, f"{time} spread {j}", centre))
         sd = max(sd, abs(centre) * 2.0**-30)  # floats around a huge centre must still tell both ends apart
         edges = np.linspace(centre - WIDTH * sd, centre + WIDTH * sd, FINE)
         distances = np.asarray(sd * np.arange(1.0, FINE + 1.0) / (FINE / 2.0))
     return centre, sd
 
 
-def _median(curator: Door, column: int, edges: FloatArray, name: str, centre: float | None) -> float:
+def _median(column: int, edges: FloatArray, name: str, centre: float | None) -> Asking[float]:
     query = OfColumn(QuantileScores(Bins(edges), 1, 2), np.array([column]), centre)
-    return float(edges[int(curator.select(query, name)[0])])
+    return float(edges[int((yield from pick(query, name))[0])])

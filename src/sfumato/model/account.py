@@ -1,6 +1,7 @@
 """The ledger in a model file: every entry with its event, read back as it was written."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any, get_args
 
@@ -8,7 +9,7 @@ from sfumato.model.fields import checked, known_number, relation
 from sfumato.model.strict import Node
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event
-from sfumato.privacy.ledger import Entry, Ledger
+from sfumato.privacy.ledger import Entry, Ledger, Mark
 from sfumato.privacy.unit import RECORD, Unit, unit_from
 from sfumato.report.account import restored
 
@@ -25,17 +26,31 @@ def written(ledger: Ledger) -> dict[str, Any]:
         "rehearsal": ledger.rehearsal,
         "guarantee": ledger.guarantee,
         "entries": [_members(entry) for entry in ledger.entries],
+        "mark": ledger.mark,
     }
 
 
 def read(node: Node) -> Ledger:
     """The ledger that was written."""
-    fields = node.fields("budget", "relation", "rehearsal", "guarantee", "entries")
+    marked = isinstance(node.value, dict) and "mark" in node.value  # earlier versions noted none
+    names = ("budget", "relation", "rehearsal", "guarantee", "entries", *(("mark",) if marked else ()))
+    fields = node.fields(*names)
     budget = fields["budget"].fields("epsilon", "delta", "rho")
     spent = checked(fields["budget"], lambda: Budget(**{name: member.value for name, member in budget.items()}))
     fields["guarantee"].text()  # for the reader; ours is made from the entries
     entries = [_entry(entry) for entry in fields["entries"].elements()]
-    return restored(spent, relation(fields["relation"], {}), fields["rehearsal"].truth(), entries)
+    mark = _mark(fields["mark"]) if marked else None
+    return restored(spent, relation(fields["relation"], {}), fields["rehearsal"].truth(), entries, mark)
+
+
+def _mark(node: Node) -> Mark | None:
+    if node.is_null:
+        return None
+    fields = node.fields("ledger", "head", "size")
+    head, ledger = fields["head"].text(), fields["ledger"].text()
+    if not re.fullmatch("[0-9a-f]{64}", head) or not re.fullmatch("[0-9a-f]{1,64}", ledger):
+        node.refuse("the head of a ledger")
+    return Mark(ledger, head, fields["size"].whole())
 
 
 def _members(entry: Entry) -> dict[str, Any]:

@@ -1,21 +1,23 @@
 """The table of estimators: which parameters and which released values a model file of each holds, and their shapes."""
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from sfumato.estimators import cca, lda, pca, sir, sparse, sparse_pca
 from sfumato.estimators.base import PrivateReducer
-from sfumato.estimators.parameters import CALIBRATIONS, directions_of, share_of
+from sfumato.estimators.parameters import directions_of, share_of
 from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
 from sfumato.iterate.picture import Picture
 from sfumato.iterate.screening import Screen
 from sfumato.model.fields import (
     HUGE,
     Reader,
-    Sizes,
     array,
     bounds,
     given,
@@ -75,22 +77,21 @@ def _framed(picture: Picture) -> bool:
 
 
 def _supported(estimator: Any, node: Node) -> None:
-    """Weight outside of the features kept would not be in the report. The papers' steps may leave some by rounding."""
-    if estimator.method in ("auto", "screen") and np.delete(estimator.directions_, estimator.support_, axis=1).any():
+    """Weight outside of the features kept would not be in the report."""
+    if np.delete(estimator.directions_, estimator.support_, axis=1).any():
         node.refuse("zero in directions outside of support")
 
 
-def _discriminant(estimator: Any, node: Node) -> None:
-    rule, used, classes = estimator._rule, estimator._used, estimator.classes
-    if (rule is None) != (used is None) or (rule is None and estimator.calibration == "tight"):
-        node.refuse("complete: rule and used go together")
-    if used is not None and used.max() >= (HASH_BUCKETS if classes is None else len(classes)):
+def discriminant(estimator: Any, node: Node) -> None:
+    """What follows from the rule of a classifier."""
+    used, classes = estimator._used, estimator.classes
+    if used.max() >= (HASH_BUCKETS if classes is None else len(classes)):
         node.refuse("about the declared classes: used names others")
-    estimator.centres_ = np.empty((0, 1)) if rule is None else rule.centres
-    estimator.priors_ = np.empty(0) if rule is None else np.exp(rule.priors)
+    estimator.centres_, estimator.priors_ = estimator._rule.centres, np.exp(estimator._rule.priors)
 
 
-def _pair(estimator: Any, node: Node) -> None:
+def pair(estimator: Any, node: Node) -> None:
+    """What follows from canonical weights."""
     estimator.directions_ = orthonormal_rows(estimator.x_weights_)
     estimator.y_directions_ = orthonormal_rows(estimator.y_weights_)
     estimator.eigenvalues_ = estimator.correlations_
@@ -112,12 +113,13 @@ CLASSES: dict[str, Reader] = {"classes": optional(labels)}
 PICTURED: dict[str, Reader] = {"picture": given(lambda value, sizes: share_of(value, sir.PICTURE_SHARE))}
 
 
-def _max_features(node: Node, sizes: Sizes) -> int | str:
-    return node.one_of(("auto", "validate")) if isinstance(node.value, str) else node.whole(1)
+def number_or(*words: str) -> Reader:
+    """A number of features, or one of a few words."""
+    return lambda node, sizes: node.one_of(words) if isinstance(node.value, str) else node.whole(1)
 
 
-def _by(methods: tuple[str, ...], calibrations: tuple[str, ...] = CALIBRATIONS) -> dict[str, Reader]:
-    return {"method": word(methods)} | ({"calibration": word(calibrations)} if calibrations else {})
+def _by(methods: tuple[str, ...]) -> dict[str, Reader]:
+    return {"method": word(methods)}
 
 
 CHOICE = record(
@@ -175,7 +177,7 @@ MODELS = (
     Kind(sir.PrivateSIR, PARAMETERS | _by(sir.METHODS) | CLASSES | PICTURED, INVERSE),
     Kind(
         sparse.PrivateSparseSIR,
-        PARAMETERS | _by(sparse.METHODS) | {"max_features": _max_features} | CLASSES | PICTURED,
+        PARAMETERS | _by(sparse.METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
         INVERSE | SUPPORT | {"screen": optional(SCREEN)},
         _supported,
     ),
@@ -183,16 +185,31 @@ MODELS = (
     Kind(pca.PrivatePCA, PARAMETERS | _by(pca.METHODS), COMPONENTS),
     Kind(
         sparse_pca.PrivateSparsePCA,
-        PARAMETERS | _by(sparse_pca.METHODS, ()) | {"max_features": whole(1)},
+        PARAMETERS | _by(sparse_pca.METHODS) | {"max_features": whole(1)},
         COMPONENTS | SUPPORT,
         _supported,
     ),
     Kind(
         lda.PrivateLDA,
         PARAMETERS | _by(lda.METHODS) | CLASSES,
-        EXPLAINING | {"rule": optional(RULE), "used": optional(places("h", "codes"))},
-        _discriminant,
+        EXPLAINING | {"rule": RULE, "used": places("h", "codes")},
+        discriminant,
     ),
-    Kind(cca.PrivateCCA, PARAMETERS | {"y_bounds": optional(bounds("q"))} | _by(cca.METHODS), PAIRS, _pair),
+    Kind(cca.PrivateCCA, PARAMETERS | {"y_bounds": optional(bounds("q"))} | _by(cca.METHODS), PAIRS, pair),
 )
 KINDS = {kind.make.__name__: kind for kind in MODELS}
+MORE = ("sfumato.research.members",)
+"""Modules with `KINDS` of their own. They are above this one, so they are imported by name, and only when a file or an
+estimator is of none of the kinds here."""
+
+
+@cache
+def all_kinds() -> Mapping[str, Kind]:
+    """Every kind of model file, those of other modules included."""
+    return dict(ChainMap(*(import_module(name).KINDS for name in MORE), KINDS))
+
+
+def kinds_for(name: object) -> Mapping[str, Kind]:
+    """The kinds among which `name` is to be looked up; one that nobody knows is refused with a list of those here."""
+    known = not isinstance(name, str) or name in KINDS or name not in all_kinds()
+    return KINDS if known else all_kinds()

@@ -9,13 +9,12 @@ from sfumato.estimators.base import PrivateReducer
 from sfumato.model import account, inputs
 from sfumato.model.fields import Sizes, checked
 from sfumato.model.inputs import Inputs
-from sfumato.model.kinds import KINDS, OPTIONAL, Kind
+from sfumato.model.kinds import OPTIONAL, Kind, kinds_for
+from sfumato.model.renew import MEMBERS, VERSIONS, renewed
 from sfumato.model.strict import Node, read_json
-from sfumato.model.write import FIRST, FORMAT, content
+from sfumato.model.write import content
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import HASH_BUCKETS
-
-MEMBERS = ("format", "sfumato", "estimator", "inputs", "parameters", "released", "ledger")
 
 
 def load_model(path: str | PathLike[str]) -> Any:
@@ -40,7 +39,8 @@ def load_inputs(path: str | PathLike[str]) -> Inputs:
 def from_json(node: Node) -> Any:
     """The fitted estimator in the content of a model file."""
     top = _top(node)
-    kind, known = KINDS[top["estimator"].one_of(KINDS)], inputs.read(top["inputs"])
+    kinds = kinds_for(top["estimator"].value)
+    kind, known = kinds[top["estimator"].one_of(kinds)], inputs.read(top["inputs"])
     sizes = _sizes(kind, known, top["inputs"])
     estimator = _unfitted(kind, top["parameters"], sizes)
     fields = top["released"].fields(*kind.released)
@@ -53,26 +53,14 @@ def from_json(node: Node) -> Any:
 
 
 def _top(node: Node) -> dict[str, Node]:
-    """The members of a file of either version."""
+    """The members of a file of any version."""
     version = node.value.get("format") if isinstance(node.value, dict) else None
-    if version == FIRST:
-        node = _renewed(node)
-    elif version != FORMAT:
+    if version not in VERSIONS:
         what = "is of an unknown version" if str(version).startswith("sfumato-model/") else "is not a model file"
-        raise InputError(f"model: the file {what}; this sfumato reads {FIRST!r} and {FORMAT!r}.")
-    top = node.fields(*MEMBERS)
+        raise InputError(f"model: the file {what}; this sfumato reads {', '.join(map(repr, VERSIONS))}.")
+    top = renewed(node).fields(*MEMBERS)
     top["sfumato"].text()
     return top
-
-
-def _renewed(node: Node) -> Node:
-    """A file of the first version as one of this: it held a `PrivateSIR`, of which the papers' noise was not said."""
-    top = node.fields(*MEMBERS)
-    top["estimator"].one_of(["PrivateSIR"])
-    told: dict[str, dict[str, Any]] = {"inputs": {"second": None}, "parameters": {"calibration": "tight"}}
-    members = {name: dict(top[name].items()) for name in told}
-    renewed = {name: {key: member.value for key, member in members[name].items()} | told[name] for name in told}
-    return Node(node.value | renewed)
 
 
 def _sizes(kind: Kind, known: Inputs, node: Node) -> Sizes:

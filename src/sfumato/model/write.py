@@ -16,11 +16,10 @@ from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer
 from sfumato.files import Columns
 from sfumato.model import account, inputs
-from sfumato.model.kinds import KINDS, OPTIONAL, Kind
+from sfumato.model.kinds import OPTIONAL, Kind, kinds_for
 from sfumato.report.account import own_ledger
 
-FIRST = "sfumato-model/1"
-FORMAT = "sfumato-model/2"
+FORMAT = "sfumato-model/3"
 
 
 def save_model(
@@ -70,9 +69,10 @@ def content(
 ) -> dict[str, Any]:
     """What a model file says, as plain values."""
     name = type(estimator).__name__
-    kind = KINDS.get(name)
+    kinds = kinds_for(name)
+    kind = kinds.get(name)
     if kind is None or type(estimator) is not kind.make:
-        raise InputError(f"estimator: a model file holds one of {', '.join(KINDS)}, not a {name}.")
+        raise InputError(f"estimator: a model file holds one of {', '.join(kinds)}, not a {name}.")
     check_is_fitted(estimator)
     said = {
         "format": FORMAT,

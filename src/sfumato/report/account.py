@@ -10,12 +10,13 @@ from typing import Any
 from sfumato.local.answers import LocalLedger
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.ledger import Entry, FileLedger, Ledger
+from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.report.document import LedgerRow
 from sfumato.typing import Relation
 
+_MARK = "ledger {}; head after this fit {}"
 RELATIONS = {"replace": "replace one", "add-remove": "add or remove one"}
 
 
@@ -29,6 +30,7 @@ class Account:
     total: str
     rows: tuple[LedgerRow, ...]
     rehearsal: bool
+    mark: str = ""
 
 
 def account_of(estimator: Any) -> Account:
@@ -44,6 +46,7 @@ def account_of(estimator: Any) -> Account:
         total=f"All releases together: {own.budget.describe()}",
         rows=_rows(own.entries, own.budget.delta or 1e-6),
         rehearsal=own.rehearsal,
+        mark=_mark(own.mark),
     )
 
 
@@ -53,16 +56,31 @@ def own_ledger(estimator: Any) -> Ledger:
     if not isinstance(shared, FileLedger):
         return shared
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
-    return restored(budget, shared.relation, shared.rehearsal, shared.mine)
+    return restored(budget, shared.relation, shared.rehearsal, shared.mine, shared.mark)
 
 
-def restored(budget: Budget, relation: Relation, rehearsal: bool, entries: Iterable[Entry]) -> Ledger:
-    """A ledger that holds these entries, with the times at which they were made."""
+def restored(
+    budget: Budget, relation: Relation, rehearsal: bool, entries: Iterable[Entry], mark: Mark | None = None
+) -> Ledger:
+    """A ledger that holds these entries, with the times at which they were made, and where they stand in a file."""
     listed = tuple(entries)
     unit = listed[0].unit if listed else RECORD
     ledger = Ledger(budget, relation, rehearsal=rehearsal, unit=unit)
-    ledger._entries = listed
+    ledger._entries, ledger._mark = listed, mark
     return ledger
+
+
+def marks_in(page: str) -> list[Mark]:
+    """The marks that a report shows; the places in the file are not shown.
+
+    >>> marks_in("..., written to ledger 0a1b; head after this fit " + 64 * "0")[0].ledger
+    '0a1b'
+    """
+    return [Mark(ledger, head, 0) for ledger, head in re.findall(_MARK.format("([0-9a-f]+)", "([0-9a-f]{64})"), page)]
+
+
+def _mark(mark: Mark | None) -> str:
+    return "" if mark is None else _MARK.format(mark.ledger, mark.head)
 
 
 def _answers(unit: Unit) -> str:

@@ -38,6 +38,7 @@ def document(estimator: Any, *, forecasts: bool = True) -> Document:
         rehearsal=account.rehearsal,
         what_if=what_if(estimator) if forecasts else None,
         unit=words.unit(estimator),
+        mark=account.mark,
     )
 
 
@@ -84,4 +85,6 @@ def _reproduce(estimator: Any) -> str:
     if "ledger" in plain.get_params(deep=False):
         plain.set_params(ledger=None)
     arguments = "X" if type(estimator).__name__.endswith("PCA") else "X, y"
-    return f"from sfumato import *\n\n{plain!r}.fit({arguments})"
+    homes = dict.fromkeys(("sfumato", getattr(estimator, "_home", "sfumato")))
+    imports = "\n".join(f"from {home} import *" for home in homes)
+    return f"{imports}\n\n{plain!r}.fit({arguments})"

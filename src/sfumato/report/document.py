@@ -148,6 +148,8 @@ class Document:
         The loss to expect at other budgets and sizes, where there is a forecast.
     unit : str
         What one column of the loadings is called.
+    mark : str
+        Where the releases stand in the ledger file they were written to, if any.
     """
 
     title: str
@@ -164,6 +166,7 @@ class Document:
     rehearsal: bool
     what_if: WhatIf | None = None
     unit: str = "direction"
+    mark: str = ""
 
     def __post_init__(self) -> None:
         _require(

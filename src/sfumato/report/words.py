@@ -37,12 +37,19 @@ UNITS = {"PrivatePCA": "component", "PrivateSparsePCA": "component", "PrivateCCA
 def title(estimator: Any) -> str:
     """What was fitted."""
     name = type(estimator).__name__
-    return TITLES.get(name, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))
+    return _own(estimator, "title") or TITLES.get(name, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))
+
+
+def _own(estimator: Any, word: str) -> str:
+    """What an estimator that stands in none of the tables above says of itself in `_report`."""
+    return str(getattr(estimator, "_report", {}).get(word, ""))
 
 
 def unit(estimator: Any) -> str:
     """What one column of the loadings is called."""
-    return "coefficients" if hasattr(estimator, "coef_") else UNITS.get(type(estimator).__name__, "direction")
+    if hasattr(estimator, "coef_"):
+        return "coefficients"
+    return _own(estimator, "unit") or UNITS.get(type(estimator).__name__, "direction")
 
 
 def subtitle(estimator: Any) -> str:
@@ -74,8 +81,8 @@ def facts(estimator: Any, account: Account) -> tuple[tuple[str, str], ...]:
 
 def _method(estimator: Any, account: Account) -> str:
     chosen = getattr(estimator, "method", None)
-    if isinstance(chosen, str) and chosen.startswith("dp-"):
-        return f"{chosen} of Xia, Zhang and Cai"
+    if _own(estimator, "method"):
+        return _own(estimator, "method")
     if type(estimator).__name__ in ("PrivateSIR", "PrivateSparseSIR"):
         steps = any(row.purpose.startswith("descent step") for row in account.rows)
         screened = "" if kept(estimator) is None else "sign screening, then "
@@ -95,5 +102,5 @@ def _bounds(estimator: Any) -> str:
 def meanings(estimator: Any) -> tuple[str, ...]:
     """What is known of each direction, in the words of its method; of what was not released, a dash."""
     values = getattr(estimator, "explained_variance_ratio_", getattr(estimator, "eigenvalues_", ()))
-    words = MEANINGS.get(type(estimator).__name__, "explains {:.1%}")
+    words = _own(estimator, "meaning") or MEANINGS.get(type(estimator).__name__, "explains {:.1%}")
     return tuple(words.format(value) if math.isfinite(value) else MISSING for value in values)

@@ -1,9 +1,19 @@
 """Reading noisy histograms."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.release import Release
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, IntArray
+
+SEEN = 5.5
+"""Standard errors by which a count, the largest of hundreds, is surely not zero."""
+HALF = 3.0
+"""Standard errors by which a count is surely more than half of all."""
+WINDOWS = (1, 2, 4, 8, 16)
+"""Widths of windows, in bins."""
+LEVEL = 0.75
+"""Of a posterior: rather too wide than too narrow."""
 
 
 def quantile(counts: FloatArray, upper_edges: FloatArray, level: float) -> float:
@@ -35,3 +45,59 @@ def kept_share(lengths: Release, radii: FloatArray, radius: float) -> float:
     weight = standing_out(lengths, 4.0)
     whole = float(weight @ radii**2)
     return float(weight @ np.minimum(radii, radius) ** 2) / whole if whole > 0 else 1.0
+
+
+def window_sums(counts: FloatArray, width: int) -> FloatArray:
+    """Sums over all windows of that many neighbouring bins, along the last axis.
+
+    >>> window_sums(np.array([1.0, 2.0, 3.0, 4.0]), 2)
+    array([3., 5., 7.])
+    """
+    before = np.zeros((*counts.shape[:-1], 1))
+    total = np.cumsum(np.concatenate([before, counts], axis=-1), axis=-1)
+    return np.asarray(total[..., width:] - total[..., :-width])
+
+
+def narrowest_half(counts: FloatArray, noise: float, n: float, widths: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    """First and end bin, by row, of the narrowest window that surely holds half of n; end is 0 where none does.
+
+    >>> narrowest_half(np.array([[0.0, 30.0, 40.0, 30.0]]), 1.0, 100.0, (1, 2))
+    (array([1]), array([3]))
+    """
+    first, end = np.zeros(len(counts), dtype=np.int64), np.zeros(len(counts), dtype=np.int64)
+    for width in widths:
+        held = window_sums(counts, width)
+        best = held.argmax(axis=1)
+        found = (end == 0) & (held.max(axis=1) - HALF * noise * np.sqrt(width) > n / 2.0)
+        first[found], end[found] = best[found], best[found] + width
+    return first, end
+
+
+def seen_bins(counts: FloatArray, noise: float, factor: float = SEEN) -> NDArray[np.bool_]:
+    """Bins of windows whose counts are surely not zero; narrow windows first, and what they hold is then left out.
+
+    >>> seen_bins(np.array([50.0, 0.0, 4.0, 4.0, 0.0, 0.0]), 1.0)
+    array([ True, False,  True,  True, False, False])
+    """
+    rest, seen = counts.copy(), np.zeros(len(counts), dtype=bool)
+    for width in WINDOWS[:3]:
+        for first in np.flatnonzero(window_sums(rest, width) > factor * noise * np.sqrt(width)):
+            seen[first : first + width] = True
+        rest[seen] = 0.0
+    return seen
+
+
+def likely_end(counts: FloatArray, noise: float, mass: float, usual: int, trust: float = 0.5) -> int:
+    """Number of bins up to where `mass` records end that stand out nowhere, on the high side.
+
+    The posterior over all windows, the records spread evenly over one of them; the part `trust` of the prior is on the
+    single bin before `usual`.
+    """
+    logs = [mass / (w * noise**2) * (window_sums(counts, w) - mass / 2.0) for w in WINDOWS]
+    highest = max(float(log.max()) for log in logs)
+    posterior = np.zeros(len(counts) + 1)
+    for width, log in zip(WINDOWS, logs, strict=True):
+        posterior[width:] += np.exp(log - highest) / width
+    prior = sum(len(log) / width for width, log in zip(WINDOWS, logs, strict=True))
+    posterior[usual] += trust / (1.0 - trust) * prior * np.exp(logs[0][usual - 1] - highest)
+    return int(np.searchsorted(np.cumsum(posterior), LEVEL * posterior.sum()))

@@ -139,8 +139,7 @@ class OctaveHistograms(BoundedSum):
         return f"histogram of the order of magnitude of each feature, {OCTAVE_BINS} bins"
 
     def of(self, records: Records) -> IntArray:
-        tops = np.ascontiguousarray(np.ascontiguousarray(records.x).view(np.uint16)[:, _TOP::4])
-        octave = np.take(_OCTAVE_OF, tops, mode="clip").astype(np.int64)
+        octave = _octave_of(records.x)
         octave += _first_bin(self.shape)
         return _counts(octave, self.shape)
 
@@ -181,6 +180,44 @@ class LinearHistograms(BoundedSum):
         return _counts(position.astype(np.int64), self.shape)
 
 
+@dataclass(frozen=True, slots=True)
+class DistanceHistograms(BoundedSum):
+    """One histogram per feature over octaves of the distance from a middle: norm sqrt(p), diameter sqrt(2 p).
+
+    Bin 0 holds what is nearer than the feature's step, or than 2**-40; bin k is ``[2**(k-41), 2**(k-40))``. The
+    distance is one float subtraction and its bin is read off the bits, so a record's bin is an exact function of the
+    record; a difference that overflows lies in the last bin, as all large ones do. Middles and steps come from earlier
+    releases.
+    """
+
+    middle: FloatArray
+    step: FloatArray
+
+    @property
+    def norm(self) -> float:
+        return float(np.sqrt(len(self.middle)))
+
+    @property
+    def diameter(self) -> float:
+        return float(np.sqrt(2.0 * len(self.middle)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.middle), 2 * OCTAVES + 2)
+
+    @property
+    def describe(self) -> str:
+        return f"histogram of the distance of each feature from its middle, {self.shape[1]} bins"
+
+    def of(self, records: Records) -> IntArray:
+        with np.errstate(over="ignore"):
+            distance = np.abs(records.x - self.middle)
+        octave = _octave_of(distance) - (2 * OCTAVES + 1)
+        octave[distance < self.step] = 0
+        octave += _first_bin(self.shape)
+        return _counts(octave, self.shape)
+
+
 _TOP = 3 if sys.byteorder == "little" else 0
 """Which 16 bits of a float64 hold its sign and exponent (and, below them, four bits of the fraction)."""
 
@@ -197,6 +234,12 @@ def _octaves() -> NDArray[np.uint8]:
 
 
 _OCTAVE_OF = _octaves()
+
+
+def _octave_of(values: FloatArray) -> IntArray:
+    """Octave bin of each number of a table."""
+    tops = np.ascontiguousarray(np.ascontiguousarray(values).view(np.uint16)[:, _TOP::4])
+    return np.take(_OCTAVE_OF, tops, mode="clip").astype(np.int64)
 
 
 def octave_edges() -> FloatArray:

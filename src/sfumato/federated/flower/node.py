@@ -17,7 +17,7 @@ from sfumato.federated.flower.heartbeat import INTERVAL, beating
 from sfumato.federated.flower.keys import authority, private_key
 from sfumato.federated.flower.link import UPLOAD
 from sfumato.federated.flower.messages import reply_to, request_of
-from sfumato.federated.flower.signals import unhurried
+from sfumato.signals import unhurried
 
 SOON, LATE, AGAIN = 0.2, 2.0, 1.0
 """Seconds between two looks for a message: in a run, after a long silence, and while there is no coordinator."""

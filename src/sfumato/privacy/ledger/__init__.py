@@ -5,6 +5,6 @@ budget still admits, ``admin`` what the owner of a file does with it.
 """
 
 from sfumato.privacy.ledger.file import FileLedger
-from sfumato.privacy.ledger.memory import Entry, Ledger
+from sfumato.privacy.ledger.memory import Entry, Ledger, Mark
 
-__all__ = ["Entry", "FileLedger", "Ledger"]
+__all__ = ["Entry", "FileLedger", "Ledger", "Mark"]

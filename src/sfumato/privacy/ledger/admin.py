@@ -18,6 +18,20 @@ from sfumato.privacy.ledger.memory import _now
 _Lines = list[tuple[str, Mapping[str, Any]]]
 
 
+def summary(ledger: FileLedger) -> str:
+    """Which account this is, what is spent and what is left, in one line.
+
+    >>> import tempfile, pathlib
+    >>> ledger = FileLedger(pathlib.Path(tempfile.mkdtemp()) / "study.jsonl", Budget.approximate(3, 1e-6))
+    >>> summary(ledger).partition("study.jsonl")[2]
+    ': epsilon = 0 of the cap (epsilon = 3, delta = 1e-06) is spent or set aside; (epsilon = 3, delta = 1e-06) is left'
+    """
+    left = ledger.remaining()
+    cap, path = ledger.budget, ledger.path.absolute()
+    spent = f"rho = {ledger.rho:.4g}" if cap.delta is None else f"epsilon = {ledger.spent():.4g}"
+    return f"{path}: {spent} of the cap {cap.describe()} is spent or set aside; {remaining.words(left)}"
+
+
 def show(ledger: FileLedger, *, entries: bool = False) -> str:
     """The ledger as text: its cap, what is spent and left, every run; every release too if `entries`.
 
@@ -95,13 +109,15 @@ def _lost(lost: Budget | Sequence[Event]) -> tuple[Event, ...]:
     return (remaining.of_unknown_kind(lost.rho),)
 
 
-def merge(paths: Sequence[str | PathLike[str]], out: str | PathLike[str], cap: Budget) -> FileLedger:
+def merge(
+    paths: Sequence[str | PathLike[str]], out: str | PathLike[str], cap: Budget, *, allow_network: bool = False
+) -> FileLedger:
     """One ledger from several of the *same data*, or from diverged copies of one: every release once.
 
     Releases are told apart by the hash under which they were first written. A run counts as open if it is open in any
     ledger that knows it. Afterwards use the merged ledger only.
     """
-    ledgers = [FileLedger(path) for path in paths]
+    ledgers = [FileLedger(path, allow_network=allow_network) for path in paths]
     if not ledgers:
         raise InputError("paths: give at least one ledger to merge.")
     if len({(ledger.relation, ledger.rehearsal, ledger.protects) for ledger in ledgers}) > 1:
@@ -113,7 +129,15 @@ def merge(paths: Sequence[str | PathLike[str]], out: str | PathLike[str], cap: B
     if Path(out).exists():
         raise InputError(f"out: {out} exists already; name a new file.")
     first = ledgers[0]
-    merged = FileLedger(out, cap, first.relation, purpose="merged", rehearsal=first.rehearsal, protects=first.protects)
+    merged = FileLedger(
+        out,
+        cap,
+        first.relation,
+        purpose="merged",
+        rehearsal=first.rehearsal,
+        allow_network=allow_network,
+        protects=first.protects,
+    )
     with merged._writing() as fd:
         merged._write(fd, _union(ledgers))
     return merged

@@ -1,1 +1,0 @@
-"""Reproductions of published tables and figures: what was printed beside what is measured, by public names only."""

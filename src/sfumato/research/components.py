@@ -1,0 +1,364 @@
+"""The papers' principal components: Rayleigh flow, its truncated form, and the sparse descent of Xia, Zhang and Cai."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from sfumato.bounds import Bounds, Grid
+from sfumato.errors import InputError
+from sfumato.estimators.base import bounds_only, common_scale
+from sfumato.estimators.parameters import one_of
+from sfumato.estimators.pca import PrivatePCA, components_of
+from sfumato.estimators.session import Session, open_session
+from sfumato.estimators.sparse_pca import SHARES, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
+from sfumato.iterate.location import Located, Location, find_bounds, plan_location, settled
+from sfumato.iterate.principal import CENTRE_WEIGHT, Principal, measure_lengths, plan_principal, principal
+from sfumato.iterate.variances import Loadings, most_variable, plan_variances, some, typical_clip
+from sfumato.privacy.asking import Asking, ask, drive, on_columns, pick
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.plan import Line, Plan
+from sfumato.records import Response
+from sfumato.research.peeling import STEPS, plan_steps
+from sfumato.research.printed_noise import CALIBRATIONS, open_printed
+from sfumato.research.rayleigh_flow import (
+    COVARIANCE,
+    FLOW_REASON,
+    mean_and_covariance,
+    plan_flow,
+    principal_pair,
+    printed_flow,
+    rayleigh_flow,
+    zcdp_of,
+)
+from sfumato.research.sums import ProductRows
+from sfumato.solve.symmetric import noise_edge
+from sfumato.statistics.histograms import Bins
+from sfumato.statistics.moments import Moments
+from sfumato.typing import FloatArray
+
+LONGEST = 2.0
+"""Of a column of B; those of the minimiser are at most sqrt(2) long."""
+
+
+def plan_principal_flow(share: float) -> tuple[Line, ...]:
+    """The lines `principal_flow` will use."""
+    radius, *others = plan_principal(share)
+    return (radius, *plan_flow(sum(line.share for line in others), "1.48 r^2 / 1.04 r^2"))
+
+
+def principal_flow(grid: Grid, n_records: int | None, sparsity: int | None = None) -> Asking[Principal]:
+    """The leading eigenvector of the covariance by Rayleigh flow, completed to a basis."""
+    p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
+    n, query = lengths.total, Moments(grid, lengths.radius, CENTRE_WEIGHT)
+    flow = yield from rayleigh_flow(query, lambda released: principal_pair(released.value, p, n), n, sparsity=sparsity)
+    mean, covariance = mean_and_covariance(flow.last.value, p, n)
+    noise_std = float(flow.last.noise_std[-1]) / n
+    return along(flow.vector, np.clip(mean, -1.0, 1.0), covariance, noise_std, lengths.kept, n)
+
+
+def along(
+    vector: FloatArray, mean: FloatArray, covariance: FloatArray, noise_std: float, kept: float, n: float
+) -> Principal:
+    """One direction completed to a basis, with the variances of a released covariance."""
+    p = len(vector)
+    basis = np.linalg.qr(np.column_stack([vector, np.eye(p)]))[0]
+    basis[:, 0] = vector
+    values = np.einsum("ij,ik,kj->j", basis, covariance, basis)
+    noise = np.full((p, p), noise_std / np.sqrt(2.0))
+    return Principal(mean, values / kept, basis, noise / kept, noise_edge(noise_std, p) / kept, n)
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalFlowTask:
+    """What is public about a flow of principal components."""
+
+    n_features: int
+    n_records: int | None
+    bounds: Bounds | Location
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        return Plan(plan_location(self.bounds) + plan_principal_flow(1.0))
+
+    def prospect(self) -> None:
+        """There is no theory for the flow; it is here to be compared."""
+
+    def run(self) -> Asking[tuple[Located, Principal]]:
+        """Walk the plan."""
+        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        return located, (yield from principal_flow(common_scale(located), self.n_records))
+
+
+class RayleighFlowPCA(PrivatePCA):
+    """The first principal component by Rayleigh flow (Hu, Xiang, Liu and Wang).
+
+    Parameters
+    ----------
+    n_directions : 1
+        The flow finds one component.
+    epsilon, delta, bounds, relation, rho, ledger, random_state
+        As in `PrivatePCA`.
+    calibration : {"tight", "paper"}
+        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
+        `PrivacyWarning` is raised) and releases the direction alone; it needs bounds.
+
+    Attributes
+    ----------
+    directions_, standard_errors_, eigenvalues_, explained_variance_ratio_, mean_, bounds_, ledger_
+        As in `PrivatePCA`.
+
+    Examples
+    --------
+    >>> from sfumato.research import RayleighFlowPCA
+    >>> RayleighFlowPCA().explain(10_000, 4).plan.lines[-1].purpose
+    'matrices of step 10'
+    """
+
+    _home: ClassVar[str] = "sfumato.research"
+    _report: ClassVar[dict[str, str]] = {
+        "title": "Private principal component by Rayleigh flow",
+        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        "meaning": "{:.1%} of the variance",
+        "unit": "component",
+    }
+
+    def __init__(
+        self,
+        n_directions: int = 1,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        *,
+        calibration: str = "tight",
+        relation: str = "replace",
+        rho: float | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_directions = n_directions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.calibration = calibration
+        self.relation = relation
+        self.rho = rho
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Find the component of the features (array, dataframe, Arrow table, or Source); y is ignored."""
+        session = open_session(self, X, None, groups)
+        task = self._flow_task(session.source.n_features, session.n_records)
+        found = self._printed(task, session) if self.calibration == "paper" else None
+        self._keep(*(found or drive(task.run(), session.open(task))), session.ledger)
+        return self
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
+        return self._flow_task(n_features, n_records)
+
+    def _flow_task(self, n_features: int, n_records: int | None) -> PrincipalFlowTask:
+        one_of("calibration", self.calibration, CALIBRATIONS)
+        if components_of(self.n_directions, n_features) > 1:
+            raise InputError(f"n_directions must be 1 with RayleighFlowPCA, got {self.n_directions}; see PrivatePCA.")
+        return PrincipalFlowTask(n_features, n_records, bounds_only(self, n_features, n_records))
+
+    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Located, Principal]:
+        """The flow with the paper's noise, records as they are."""
+        if not isinstance(task.bounds, Bounds):
+            raise InputError("bounds must be given with calibration='paper'; or use calibration='tight'.")
+        door, p = open_printed(session, self, FLOW_REASON, takes_rho=True), task.n_features
+        n, located = task.n_records or 0, settled(task.bounds, p)
+        grid = common_scale(located)
+        vector = printed_flow(
+            door,
+            [Moments(grid, float(np.sqrt(p)))],
+            lambda sums: principal_pair(sums, p, n),
+            (COVARIANCE * p, 0.0),
+            n,
+            rho=zcdp_of(self.epsilon, self.delta, self.rho),
+        )
+        return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
+
+
+@dataclass(frozen=True, slots=True)
+class SparseFlowTask(SparsePrincipalTask):
+    """What is public about a truncated flow: it drops half of the picked features again."""
+
+    kept: int = USUAL
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        return Plan(_plan_picks(self) + plan_principal_flow(SHARES["solve"]))
+
+    def prospect(self) -> None:
+        """There is no theory for the flow; it is here to be compared."""
+
+    def run(self) -> Asking[tuple[Located, Loadings]]:
+        """Walk the plan."""
+        located, grid = yield from _grid(self)
+        picked, length = yield from most_variable(grid)
+        found = yield from on_columns(principal_flow(some(grid, picked), self.n_records, self.kept), picked)
+        return located, Loadings(picked, found.vectors[:, :1], picked, found, length**2)
+
+
+@dataclass(frozen=True, slots=True)
+class SparseDescentTask(SparsePrincipalTask):
+    """What is public about the sparse descent."""
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        half = SHARES["solve"] * 0.5
+        return Plan(_plan_picks(self) + plan_principal(half, "one-shot") + plan_steps(half, self.picks))
+
+    def prospect(self) -> None:
+        """There is no theory for it; it is here to be compared."""
+
+    def run(self) -> Asking[tuple[Located, Loadings]]:
+        """Directions on the picked features, then the descent that may exchange them."""
+        located, grid = yield from _grid(self)
+        k, (picked, length) = self.n_directions, (yield from most_variable(grid))
+        found = yield from on_columns(principal(some(grid, picked), self.n_records, k, "one-shot"), picked)
+        state = Loadings(picked, found.vectors[:, :k], picked, found, length**2)
+        total = float(self.n_records) if self.n_records is not None else max(found.total, 10.0 * len(picked))
+        clip = typical_clip(grid, length)
+        return located, (yield from _descend(Grid(grid.centre, grid.half_width * clip), clip, state, total))
+
+
+def _plan_picks(task: SparsePrincipalTask) -> tuple[Line, ...]:
+    return plan_location(task.bounds) + plan_variances(task.picks, SHARES["scale"], SHARES["picks"])
+
+
+def _grid(task: SparsePrincipalTask) -> Asking[tuple[Located, Grid]]:
+    located = yield from find_bounds(task.bounds, task.n_features, task.n_records)
+    return located, common_scale(located)
+
+
+def _descend(grid: Grid, clip: float, state: Loadings, n: float) -> Asking[Loadings]:
+    """Algorithm 3 of Xia, Zhang and Cai for ``-tr(B^T S B) + penalty |B^T B - I|^2`` (their appendix A).
+
+    Half the gradient is ``-S B + penalty B (B^T B - I)``; only ``S B``, the mean of ``x e^T`` with ``e = B^T (x - m)``
+    truncated, needs the records. The penalty is the largest released eigenvalue; its minimiser then has columns of
+    length sqrt(2) at most. Entries are clipped where the sums of squares clipped them: `grid` is that much narrower.
+    """
+    k = state.vectors.shape[1]
+    # No direction of a record in the box is longer than the root of its number of features.
+    values = np.clip(state.found.values[:k] / clip**2, 1e-6, len(state.support))
+    penalty, pace = float(values[0]), 0.25 / float(values[0])
+    radius = 2.0 * float(np.sqrt(values.sum()))
+    support, mean = state.support, state.found.mean / clip
+    B = state.vectors * np.sqrt(1.0 + values / penalty)
+    for t in range(1, STEPS + 1):
+        whole = np.zeros((grid.n_features, k))
+        whole[support] = B - 2.0 * pace * penalty * B @ (B.T @ B - np.eye(k))
+        query = ProductRows(grid, Bins(np.empty(0)), (mean @ B)[None, :], support, -B, radius, whole * n / (2.0 * pace))
+        new = np.sort((yield from pick(query, f"peel {t}")))
+        step = (yield from ask(query.on(new), f"step {t}")).value
+        mean = np.array([mean[np.flatnonzero(support == j)[0]] if j in support else 0.0 for j in new])
+        support, B = new, whole[new] - 2.0 * pace / n * step
+        B *= np.minimum(1.0, LONGEST / np.maximum(np.linalg.norm(B, axis=0), 1e-300))  # the projection onto the ball C
+    return Loadings(support, np.linalg.qr(B)[0], state.picked, state.found, state.variance)
+
+
+class PaperSparsePCA(PrivateSparsePCA):
+    """What the papers' sparse components have in common."""
+
+    _home: ClassVar[str] = "sfumato.research"
+
+    def __init__(
+        self,
+        n_directions: int = 1,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        max_features: int = USUAL,
+        *,
+        relation: str = "replace",
+        rho: float | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_directions = n_directions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.max_features = max_features
+        self.relation = relation
+        self.rho = rho
+        self.ledger = ledger
+        self.random_state = random_state
+
+
+class TruncatedRayleighFlowPCA(PaperSparsePCA):
+    """The first sparse component by truncated Rayleigh flow (Hu, Xiang, Liu and Wang), with correct noise.
+
+    Parameters
+    ----------
+    n_directions : 1
+        The flow finds one component.
+    epsilon, delta, bounds, max_features, relation, rho, ledger, random_state
+        As in `PrivateSparsePCA`.
+
+    Attributes
+    ----------
+    directions_, support_, standard_errors_, eigenvalues_, explained_variance_ratio_, mean_, bounds_, ledger_
+        As in `PrivateSparsePCA`.
+
+    Examples
+    --------
+    >>> from sfumato.research import TruncatedRayleighFlowPCA
+    >>> TruncatedRayleighFlowPCA(max_features=3).explain(10_000, 400).plan.line("picks").picks
+    6
+    """
+
+    _report: ClassVar[dict[str, str]] = {
+        "title": "Private sparse principal component by truncated Rayleigh flow",
+        "method": "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
+        "meaning": "{:.1%} of the variance",
+        "unit": "component",
+    }
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
+        k = components_of(self.n_directions, n_features)
+        if k > 1:
+            raise InputError(f"n_directions must be 1 with TruncatedRayleighFlowPCA, got {k}; see PrivateSparsePCA.")
+        size, bounds = size_of(self.max_features, k, n_features), bounds_only(self, n_features, n_records)
+        return SparseFlowTask(n_features, n_records, k, bounds, min(2 * size, n_features), size)
+
+
+class DPSPCA(PaperSparsePCA):
+    """Sparse components by the gradient steps and peeling of Xia, Zhang and Cai (appendix A), with correct noise.
+
+    Parameters
+    ----------
+    n_directions, epsilon, delta, bounds, max_features, relation, rho, ledger, random_state
+        As in `PrivateSparsePCA`.
+
+    Attributes
+    ----------
+    directions_, support_, eigenvalues_, explained_variance_ratio_, mean_, bounds_, ledger_
+        As in `PrivateSparsePCA`.
+    standard_errors_ : ndarray of shape (n_directions, n_features)
+        Not known for this method: nan on `support_`.
+
+    Examples
+    --------
+    >>> from sfumato.research import DPSPCA
+    >>> DPSPCA(max_features=3).explain(10_000, 400).plan.lines[-1].purpose
+    'gradient step 3'
+    """
+
+    _report: ClassVar[dict[str, str]] = {
+        "title": "DP-SPCA: private sparse principal components by gradient steps",
+        "method": "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
+        "meaning": "{:.1%} of the variance",
+        "unit": "component",
+    }
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
+        k, bounds = components_of(self.n_directions, n_features), bounds_only(self, n_features, n_records)
+        return SparseDescentTask(n_features, n_records, k, bounds, size_of(self.max_features, k, n_features))
+
+    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
+        super()._keep(task, state, grid)
+        self.standard_errors_[:, state.support] = np.nan

@@ -1,0 +1,281 @@
+"""A study as a page: its picture, its curves, its table, and what it says about the printed values."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from sfumato.research.run import POINT, Done, cells, columns, table
+from sfumato.research.study import Row, Study, Summary
+
+OURS = "#1b5e8c"
+OTHERS = ("#888888", "#b3402a", "#e08a6d", "#4f7942", "#a3c08a", "#7a5195", "#c3a2d6", "#d9a521", "#222222")
+_INK = "font-family='system-ui, sans-serif' font-size='12' fill='#444'"
+_SIZE, _EDGE, _TOP = 320, 40, 28
+"""Of a panel of curves."""
+_LEFT, _WIDTH, _LINE, _NAME, _ACROSS = 190, 560, 26, 150, 5
+"""Of the dots: rows `_LINE` apart, names of the legend `_ACROSS` to a line."""
+_WIDE = 20.0
+"""Values that differ by more than this factor are shown on a logarithmic axis."""
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
+    """Of every column; that of this package stands out in every picture."""
+    others = [name for name in names if name != "sfumato"]
+    return {name: OTHERS[others.index(name) % len(OTHERS)] if name in others else OURS for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The curves of one row: marks in a box of this size."""
+
+    label: str
+    marks: str
+    width: int = _EDGE + _SIZE + 130
+    height: int = _TOP + _SIZE + 32
+
+
+def panels(study: Study, done: Done) -> list[Panel]:
+    """One panel for every row that has curves, averaged over replications."""
+    found = ((row.label, _points(study, done, row.label)) for row in study.rows)
+    return [_panel(label, points) for label, points in found if points]
+
+
+def curves(study: Study, done: Done) -> str:
+    """The panels as parts of a page; empty if there are none."""
+    return "".join(
+        f"<figure><svg viewBox='0 0 {one.width} {one.height}' role='img' font-size='13' style='max-width:560px'>"
+        f"<title>{escape(one.label)}</title>{one.marks}</svg></figure>"
+        for one in panels(study, done)
+    )
+
+
+def _points(study: Study, done: Done, label: str) -> dict[str, list[tuple[float, float]]]:
+    found: dict[str, list[tuple[float, float]]] = {}
+    for (row, column), summary in cells(study, done).items():
+        if row == label and POINT in column:
+            name, at = column.split(POINT)
+            found.setdefault(name, []).append((float(at), summary.value))
+    return found
+
+
+def _panel(label: str, points: dict[str, list[tuple[float, float]]]) -> Panel:
+    marks, shades = [_frame(label)], colours(list(points))
+    for i, (name, line) in enumerate(points.items()):
+        path = " ".join(f"{_EDGE + _SIZE * x:.1f},{_TOP + _SIZE * (1 - y):.1f}" for x, y in sorted(line))
+        marks.append(f"<polyline points='{path}' fill='none' stroke='{shades[name]}' stroke-width='2'/>")
+        where = f"x='{_EDGE + _SIZE + 8}' y='{_TOP + 16 + 18 * i}' fill='{shades[name]}'"
+        marks.append(f"<text {where}>{escape(name)}</text>")
+    return Panel(label, "".join(marks))
+
+
+def _frame(label: str) -> str:
+    middle = _TOP + _SIZE / 2
+    return (
+        f"<text x='{_EDGE + _SIZE / 2}' y='{_TOP - 8}' text-anchor='middle'>{escape(label)}</text>"
+        f"<rect x='{_EDGE}' y='{_TOP}' width='{_SIZE}' height='{_SIZE}' fill='none' stroke='#999'/>"
+        f"<line x1='{_EDGE}' y1='{_TOP + _SIZE}' x2='{_EDGE + _SIZE}' y2='{_TOP}' stroke='#ccc'/>"
+        f"<text x='{_EDGE + _SIZE / 2}' y='{_TOP + _SIZE + 22}' text-anchor='middle'>false positives</text>"
+        f"<text x='14' y='{middle}' transform='rotate(-90 14 {middle})' text-anchor='middle'>true positives</text>"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Where a value lies, in pixels; logarithmic where values are positive and far apart.
+
+    >>> Axis.of([0.02, 2.0]).ticks, Axis.of([0.1, 1.4]).ticks
+    ((0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4))
+    """
+
+    low: float
+    high: float
+    logarithmic: bool
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Axis":
+        """Room for all finite values."""
+        known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+        low, high = min(known), max(known)
+        if low > 0.0 and high > _WIDE * low:
+            return cls(low / 1.1, high * 1.1, True)
+        return cls(min(low, 0.0), (high * 1.05) or 1.0, False)
+
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        """Round numbers within the axis."""
+        if self.logarithmic:
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            round_ones = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+        else:
+            step = 10.0 ** math.floor(math.log10(self.high - self.low)) / 5.0
+            step *= 5.0 if (self.high - self.low) / step > 20 else 1.0
+            first = math.ceil(self.low / step)
+            round_ones = [round(i * step, 10) for i in range(first, first + 30)]
+        return tuple(value for value in round_ones if self.low <= value <= self.high)
+
+    def at(self, value: float) -> float:
+        """Pixels from the left edge of the picture."""
+        scale = math.log if self.logarithmic else float
+        inside = min(max(value, self.low), self.high)
+        part = (scale(inside) - scale(self.low)) / (scale(self.high) - scale(self.low))
+        return _LEFT + _WIDTH * part
+
+
+def drawing(study: Study, done: Done) -> str:
+    """A file of its own: the curves of a study that has any, else its dots."""
+    found = panels(study, done)
+    if not found:
+        return _document(*dots(study, done), study.title)
+    width, height = sum(one.width for one in found), max(one.height for one in found)
+    placed, left = [], 0
+    for one in found:
+        placed.append(f"<g transform='translate({left} 0)'>{one.marks}</g>")
+        left += one.width
+    return _document("".join(placed), width, height, study.title)
+
+
+def _document(marks: str, width: int, height: int, title: str) -> str:
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' {_INK}><title>{escape(title)}</title>"
+        f"<rect width='100%' height='100%' fill='white'/>{marks}</svg>\n"
+    )
+
+
+def picture(study: Study, done: Done) -> str:
+    """Part of a page."""
+    marks, width, height = dots(study, done)
+    title = f"<title>{escape(study.title)}</title>"
+    return f"<svg viewBox='0 0 {width} {height}' role='img' {_INK}>{title}{marks}</svg>"
+
+
+def dots(study: Study, done: Done) -> tuple[str, int, int]:
+    """Marks, width and height: one axis, row by row."""
+    summaries = {key: one for key, one in cells(study, done).items() if POINT not in key[1]}
+    printed, measured = columns(study, summaries)
+    axis = Axis.of([one.value for one in summaries.values()] + [v for row in study.rows for v in row.printed.values()])
+    colour = colours(measured)
+    legend, top = _legend(colour, bool(printed))
+    bottom = top + _LINE * len(study.rows)
+    rows = [_row(row, top + _LINE * i, axis, summaries, colour) for i, row in enumerate(study.rows)]
+    ticks = [
+        f"<line x1='{axis.at(at):.1f}' x2='{axis.at(at):.1f}' y1='{top - 14}' y2='{bottom - 10}' stroke='#eee'/>"
+        f"<text x='{axis.at(at):.1f}' y='{bottom + 8}' text-anchor='middle'>{at:g}</text>"
+        for at in axis.ticks
+    ]
+    return "".join([legend, *ticks, *rows]), _LEFT + _WIDTH + 40, bottom + 16
+
+
+def _row(row: Row, y: int, axis: Axis, summaries: Mapping[tuple[str, str], Summary], colour: Mapping[str, str]) -> str:
+    marks = [
+        f"<text x='{_LEFT - 12}' y='{y + 4}' text-anchor='end'>{escape(row.label)}</text>"
+        f"<line x1='{_LEFT}' x2='{_LEFT + _WIDTH}' y1='{y}' y2='{y}' stroke='#eee'/>"
+    ]
+    for name, value in row.printed.items():
+        marks.append(_dot(axis.at(value), y, "none", "#555", f"printed {name}: {value}"))
+    for name, shade in colour.items():
+        if (row.label, name) in summaries:
+            cell = summaries[row.label, name]
+            ends = [axis.at(cell.value + side * cell.error) if math.isfinite(cell.error) else 0.0 for side in (-1, 1)]
+            marks.append(f"<line x1='{ends[0]:.1f}' x2='{ends[1]:.1f}' y1='{y}' y2='{y}' stroke='{shade}'/>")
+            marks.append(_dot(axis.at(cell.value), y, shade, shade, f"{name}: {cell}"))
+    return "".join(marks)
+
+
+def _dot(x: float, y: float, fill: str, stroke: str, title: str) -> str:
+    shape = f"cx='{x:.1f}' cy='{y}' r='4.5' fill='{fill}' stroke='{stroke}'"
+    return f"<circle {shape}><title>{escape(title)}</title></circle>"
+
+
+def _legend(colour: Mapping[str, str], printed: bool) -> tuple[str, int]:
+    """What the colours mean, a few names to a line, and where the rows may begin."""
+    parts, names = [], [*colour, *(["printed in the paper"] if printed else [])]
+    for i, name in enumerate(names):
+        x, y, shade = 10 + _NAME * (i % _ACROSS), 16 + 20 * (i // _ACROSS), colour.get(name, "none")
+        parts.append(_dot(x, y, shade, colour.get(name, "#555"), name))
+        parts.append(f"<text x='{x + 9}' y='{y + 4}'>{escape(name)}</text>")
+    return "".join(parts), 56 + 20 * ((len(names) - 1) // _ACROSS)
+
+
+def page(study: Study, done: Done, command: str) -> str:
+    """The page as text; it loads nothing from elsewhere."""
+    header, rows = table(study, done)
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        "<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{escape(study.title)}</title><style>body{{font:15px/1.5 system-ui,sans-serif;max-width:1100px;"
+        "margin:2em auto;padding:0 1em;color:#222}table{border-collapse:collapse;font-size:13px}"
+        "td,th{padding:.25em .6em;border-bottom:1px solid #ddd;text-align:right}"
+        "td:first-child,th:first-child{text-align:left}</style></head><body>"
+        f"<h1>{escape(study.title)}</h1><p>{escape(study.note)}</p>{picture(study, done)}{curves(study, done)}"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<p>{study.statistic} over replications ± standard error. Made by <code>{escape(command)}</code>.</p>"
+        "</body></html>\n"
+    )
+
+
+def verdict(study: Study, done: Done) -> list[str]:
+    """One sentence for each printed method that was measured with its printed noise, and one on the tight noise.
+
+    Studies of a user's own table have none: their columns are no distances, and were printed for another table.
+    """
+    if study.data:
+        return []
+    summaries = cells(study, done)
+    sentences = []
+    for method in dict.fromkeys(name for row in study.rows for name in row.printed):
+        pairs = [
+            (row.printed[method], summaries[row.label, f"{method} paper"])
+            for row in study.rows
+            if method in row.printed and (row.label, f"{method} paper") in summaries
+        ]
+        if pairs:
+            sentences.append(_reached(method, pairs))
+    return [*sentences, *filter(None, (_tight(study, summaries), _below(study, summaries)))]
+
+
+def _reached(method: str, pairs: list[tuple[float, Summary]]) -> str:
+    """Reached: measured at most two standard errors above what is printed."""
+    reached = sum(found.value - 2.0 * found.error <= printed for printed, found in pairs)
+    measured = [found.value for _, found in pairs]
+    printed = [value for value, _ in pairs]
+    return (
+        f"{method}: printed {min(printed):.3f} to {max(printed):.3f}; with the printed noise we measure "
+        f"{min(measured):.3f} to {max(measured):.3f}. "
+        + ("No row reaches" if reached == 0 else f"{reached} of {len(pairs)} rows reach")
+        + " the printed value (the authors' code was not seen)."
+    )
+
+
+def _tight(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
+    """Whether tight noise is at least as accurate as printed noise, row by row, within two standard errors."""
+    worse, compared = [], 0
+    for (label, column), paper in summaries.items():
+        tight = summaries.get((label, column.replace(" paper", " tight")))
+        if column.endswith(" paper") and tight is not None:
+            compared += 1
+            if tight.value - paper.value > 2.0 * (tight.error**2 + paper.error**2) ** 0.5:
+                worse.append(f"{column.removesuffix(' paper')} in {label}")
+    if not compared:
+        return ""
+    if not worse:
+        return (
+            f"Tight noise is at least as accurate as printed noise in all {compared} comparisons (two standard errors)."
+        )
+    return (
+        f"Tight noise is at least as accurate as printed noise in {compared - len(worse)} of {compared} comparisons; "
+        f"not so: {', '.join(worse)}. No printed row has a guarantee."
+    )
+
+
+def _below(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
+    """In how many rows ours is below everything that is printed there; rows beside the printed table do not count."""
+    rows = [row for row in study.rows if row.printed and "," not in row.label and (row.label, "sfumato") in summaries]
+    lost = [row.label for row in rows if summaries[row.label, "sfumato"].value >= min(row.printed.values())]
+    if not rows:
+        return ""
+    return f"sfumato is below every printed column in {len(rows) - len(lost)} of {len(rows)} rows" + (
+        f"; not in: {'; '.join(lost)}." if lost else "."
+    )

@@ -1,0 +1,348 @@
+"""Rayleigh flow (Hu, Xiang, Liu and Wang) of canonical pairs and of discriminants: the first one alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from sfumato.bounds import Bounds, Grid
+from sfumato.errors import InputError
+from sfumato.estimators.base import given_of, known_of, location_of, location_of_pair
+from sfumato.estimators.cca import CanonicalTask, PrivateCCA
+from sfumato.estimators.inputs import paired_source
+from sfumato.estimators.lda import DiscriminantOutcome, DiscriminantTask, PrivateLDA
+from sfumato.estimators.parameters import directions_of, one_of
+from sfumato.estimators.session import Session, open_session
+from sfumato.iterate.canonical import plan_pairs
+from sfumato.iterate.covariance import whole
+from sfumato.iterate.discriminant import Discriminant, class_moments, class_question
+from sfumato.iterate.location import Located, Location, settled
+from sfumato.iterate.ranks import Ranks
+from sfumato.iterate.shape import RADIUS_LEVEL
+from sfumato.privacy.asking import Asking, ask, drive
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.plan import Plan
+from sfumato.records import Response
+from sfumato.release import Release
+from sfumato.research.pencil import box
+from sfumato.research.printed_noise import CALIBRATIONS, exact_pair, open_printed
+from sfumato.research.rayleigh_flow import (
+    COVARIANCE,
+    FLOW_REASON,
+    KERNEL,
+    canonical_pair,
+    mean_and_covariance,
+    plan_flow,
+    printed_flow,
+    rayleigh_flow,
+    zcdp_of,
+)
+from sfumato.solve.canonical import Canonical, unit_rows
+from sfumato.solve.counts import quantile
+from sfumato.solve.dimension import Choice
+from sfumato.statistics.histograms import Bins, NormHistogram, ResponseHistogram
+from sfumato.statistics.moments import Moments
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.whitening import Whitening
+from sfumato.typing import FloatArray
+
+NEEDS_BOUNDS = "bounds must be given with calibration='paper'; or use calibration='tight'."
+UNKNOWN = Choice(1, np.full(1, np.nan), np.nan, True)
+
+
+def clipped(grid: Grid) -> Asking[Whitening]:
+    """Records as they are, clipped to their median length, which the line "radius" buys."""
+    lengths, p = NormHistogram(grid), grid.n_features
+    radius = quantile((yield from ask(lengths, "radius")).value, lengths.radii, RADIUS_LEVEL)
+    return Whitening(grid, np.eye(p), np.zeros(p), float(radius))
+
+
+def one_direction(estimator: Any, most: int) -> int:
+    """The number of directions of a flow: one."""
+    if directions_of(estimator.n_directions, most) not in (None, 1):
+        raise InputError(f"n_directions must be 1 with {type(estimator).__name__}, got {estimator.n_directions}.")
+    return 1
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalFlowTask(CanonicalTask):
+    """What is public about a flow of canonical pairs."""
+
+    def plan(self) -> Plan:
+        """That of `CanonicalTask` with the flow in place of the covariances."""
+        lines, pairs = CanonicalTask.plan(self).lines, plan_pairs()
+        share = sum(line.share for line in pairs[1:])
+        return Plan(lines[: len(lines) - len(pairs) + 1] + plan_flow(share, "1.48 r^2 / 1.04 r^2"))
+
+    def prospect(self) -> None:
+        """There is no theory for the flow; it is here to be compared."""
+
+    def run(self) -> Asking[tuple[Located, FloatArray, Canonical]]:
+        """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
+        located, n = yield from self.prepare()
+        p, size = self.n_features, self.n_features + self.n_targets
+        grid = located.grid
+        query = whole((yield from clipped(grid)))
+        flow = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, size, p, n), n)
+        A, B = canonical_pair(flow.last.value, size, p, n)
+        quotient = float(flow.vector @ A @ flow.vector) / max(float(flow.vector @ B @ flow.vector), 1e-300)
+        weights = flow.vector / grid.half_width
+        correlation = np.clip([quotient], 0.0, 1.0)
+        choice = Choice(1, correlation, np.nan, True)
+        pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
+        return located, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
+
+
+@dataclass(frozen=True, slots=True)
+class DiscriminantFlowTask(DiscriminantTask):
+    """What is public about a flow of discriminants."""
+
+    def plan(self) -> Plan:
+        """That of `DiscriminantTask` with the flow in place of rough shape and class sums."""
+        lines = DiscriminantTask.plan(self).lines
+        return Plan(lines[:-2] + plan_flow(sum(line.share for line in lines[-2:]), "2.12 r / 1.41 r"))
+
+    def prospect(self) -> None:
+        """There is no theory for the flow; it is here to be compared."""
+
+    def run(self) -> Asking[DiscriminantOutcome]:
+        """Walk the plan."""
+        located, ranks, n = yield from self.prepare()
+        whitening = yield from clipped(located.grid)
+        fit = yield from discriminate_by_flow(whitening, ranks, self.codes(ranks), n)
+        return self.outcome(located, whitening, fit)
+
+
+def discriminate_by_flow(whitening: Whitening, ranks: Ranks, n_codes: int, n: float) -> Asking[Discriminant]:
+    """The first direction by Rayleigh flow: A between classes, B within (the paper has them the other way round)."""
+    used, query = class_question(whitening, ranks, n_codes)
+
+    def pair(released: Release) -> tuple[FloatArray, FloatArray]:
+        moments = class_moments(released, ranks, used, n)[0]
+        return moments.between, moments.within
+
+    flow = yield from rayleigh_flow(query, pair, n)
+    moments, mean = class_moments(flow.last, ranks, used, n)
+    v = flow.vector
+    part = float(v @ moments.between @ v) / max(float(v @ moments.covariance @ v), 1e-300)
+    explained = np.clip([part], 0.0, 1.0)
+    noise_std = float(np.sqrt((moments.shares * moments.mean_noise**2).mean()))
+    choice = Choice(1, np.sqrt(explained), np.nan, True)
+    return Discriminant(v[:, None], np.eye(len(v)), noise_std, explained, choice, moments, mean, used)
+
+
+def printed_canonical(bounds: Bounds, first: int, session: Session, estimator: Any) -> Canonical:
+    """The first pair; bounds are those of both tables side by side."""
+    door = open_printed(session, estimator, FLOW_REASON, takes_rho=True)
+    size, n = session.source.n_features, session.n_records or 0
+    grid = bounds.grid(size)
+    vector = printed_flow(
+        door,
+        [Moments(grid, float(np.sqrt(size)))],
+        lambda sums: canonical_pair(sums, size, first, n),
+        (COVARIANCE * size, COVARIANCE * size),
+        n,
+        rho=zcdp_of(estimator.epsilon, estimator.delta, estimator.rho),
+    )
+    weights = vector / grid.half_width
+    return Canonical(unit_rows(weights[None, :first]), unit_rows(weights[None, first:]), np.full(1, np.nan), UNKNOWN)
+
+
+def printed_discriminant(bounds: Bounds, session: Session, estimator: Any) -> FloatArray:
+    """The first direction as a unit row, in the units of x."""
+    classes = session.source.response.categories
+    if classes is None or session.source.response.hashed:
+        raise InputError("classes must list the classes with calibration='paper'; give classes=[...].")
+    door = open_printed(session, estimator, FLOW_REASON, takes_rho=True)
+    p, n = session.source.n_features, session.n_records or 0
+    grid, bins = bounds.grid(p), Bins(np.empty(0), categories=classes)
+
+    def pair(moments: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        between, whole = exact_pair(moments, counts, n)
+        return between, whole - between
+
+    vector = printed_flow(
+        door,
+        [SlicedMoments(box(grid), bins, np.arange(bins.count), bins.count), ResponseHistogram(bins)],
+        pair,
+        (KERNEL * p, (KERNEL + COVARIANCE) * p),
+        n,
+        rho=zcdp_of(estimator.epsilon, estimator.delta, estimator.rho),
+    )
+    return unit_rows((vector / grid.half_width)[None])
+
+
+class RayleighFlowCCA(PrivateCCA):
+    """The most correlated pair of directions of two tables, by Rayleigh flow.
+
+    Parameters
+    ----------
+    n_directions : 1 or "auto"
+        The flow finds one pair.
+    epsilon, delta, bounds, y_bounds, relation, rho, ledger, random_state
+        As in `PrivateCCA`.
+    calibration : {"tight", "paper"}
+        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
+        `PrivacyWarning` is raised) and releases the weights alone; it needs bounds.
+
+    Attributes
+    ----------
+    x_weights_, y_weights_, directions_, y_directions_, correlations_, choice_, mean_, y_mean_, bounds_, ledger_
+        As in `PrivateCCA`; of the printed noise correlations are nan and means the middle of the bounds.
+
+    Examples
+    --------
+    >>> from sfumato.research import RayleighFlowCCA
+    >>> RayleighFlowCCA().explain(10_000, 4, 3).plan.lines[-1].purpose
+    'matrices of step 10'
+    """
+
+    _home: ClassVar[str] = "sfumato.research"
+    _report: ClassVar[dict[str, str]] = {
+        "title": "Private canonical correlations by Rayleigh flow",
+        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        "meaning": "correlation {:.2f}",
+        "unit": "pair of directions",
+    }
+
+    def __init__(
+        self,
+        n_directions: int | str = "auto",
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: Bounds | None = None,
+        y_bounds: Bounds | None = None,
+        *,
+        calibration: str = "tight",
+        relation: str = "replace",
+        rho: float | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_directions = n_directions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.y_bounds = y_bounds
+        self.calibration = calibration
+        self.relation = relation
+        self.rho = rho
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Find the pair of directions of the tables X (n, p) and y (n, q), as `PrivateCCA.fit` does."""
+        session = open_session(self, X, y, groups, paired_source)
+        p = int(self.n_features_in_)
+        task = self._pair(p, session.source.n_features - p, session.n_records)
+        if self.calibration == "tight":
+            self._keep(*drive(task.run(), session.open(task)), session.ledger)
+            return self
+        if not isinstance(task.bounds, Bounds):
+            raise InputError(NEEDS_BOUNDS)
+        found, located = printed_canonical(task.bounds, p, session, self), settled(task.bounds, p + task.n_targets)
+        self._keep(located, located.grid.centre, found, session.ledger)
+        return self
+
+    def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
+        one_of("calibration", self.calibration, CALIBRATIONS)
+        k = one_direction(self, min(n_features, n_targets))
+        bounds = location_of_pair(self, (n_features, n_targets), n_records)
+        if isinstance(bounds, Location):  # for comparison alone: bounds as they are, if all are known
+            bounds = given_of(bounds.known) or bounds
+        return CanonicalFlowTask(n_features, n_targets, n_records, k, bounds)
+
+
+def _can_predict(estimator: Any) -> bool:
+    return estimator.classes is not None and estimator.calibration == "tight"
+
+
+class RayleighFlowLDA(PrivateLDA):
+    """The direction that tells classes apart best, by Rayleigh flow.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, classes, relation, rho, ledger, random_state
+        As in `PrivateLDA`.
+    n_directions : 1 or "auto"
+        The flow finds one.
+    calibration : {"tight", "paper"}
+        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
+        `PrivacyWarning` is raised) and releases the direction alone, nothing to predict with; it needs bounds and
+        classes.
+
+    Attributes
+    ----------
+    directions_, standard_errors_, eigenvalues_, centres_, priors_, choice_, mean_, bounds_, ledger_
+        As in `PrivateLDA`.
+
+    Examples
+    --------
+    >>> from sfumato.research import RayleighFlowLDA
+    >>> RayleighFlowLDA(classes=["ash", "oak"]).explain(10_000, 4).plan.lines[-1].purpose
+    'matrices of step 10'
+    """
+
+    _home: ClassVar[str] = "sfumato.research"
+    _report: ClassVar[dict[str, str]] = {
+        "title": "Private linear discriminant by Rayleigh flow",
+        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        "meaning": "{:.1%} between classes",
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_directions: int | str = "auto",
+        bounds: Bounds | None = None,
+        classes: Sequence[Any] | None = None,
+        *,
+        calibration: str = "tight",
+        relation: str = "replace",
+        rho: float | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_directions = n_directions
+        self.bounds = bounds
+        self.classes = classes
+        self.calibration = calibration
+        self.relation = relation
+        self.rho = rho
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Find the direction of X that tells the classes y apart, as `PrivateLDA.fit` does."""
+        session = self._open(X, y, groups)
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        if self.calibration == "tight":
+            self._keep(drive(task.run(), session.open(task)), session.ledger)
+            return self
+        if not isinstance(task.bounds, Bounds):
+            raise InputError(NEEDS_BOUNDS)
+        self.directions_ = printed_discriminant(task.bounds, session, self)
+        self.standard_errors_ = np.full(self.directions_.shape, np.nan)
+        self.eigenvalues_, self.choice_ = np.full(1, np.nan), UNKNOWN
+        self.centres_, self.priors_ = np.empty((0, 1)), np.empty(0)
+        self.mean_ = task.bounds.grid(task.n_features).centre
+        self._keep_bounds(settled(task.bounds, task.n_features))
+        self.ledger_ = session.ledger
+        return self
+
+    @available_if(_can_predict)  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class of each record, by released means and covariance."""
+        return np.asarray(super().predict(X))
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
+        one_of("calibration", self.calibration, CALIBRATIONS)
+        k = one_direction(self, n_features)
+        bounds = given_of(known_of(self, n_features)) or location_of(self, n_features, n_records)
+        return DiscriminantFlowTask(n_features, n_records, response, k, bounds)

@@ -1,0 +1,216 @@
+"""DP-Ini and DP-SIni (Algorithms B.4 and B.5 of Xia, Zhang and Cai): noisy kernel and covariance, then their pencil.
+
+The number of features is validated as in their Algorithm C.6, sign and sensitivity corrected.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.errors import InputError
+from sfumato.privacy.asking import Asking, ask, pick
+from sfumato.privacy.plan import Line
+from sfumato.records import Response
+from sfumato.release import Release
+from sfumato.research.sums import CandidateSums
+from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.whitening import Whitening
+from sfumato.typing import FloatArray, IntArray
+
+RADIUS = 2.0
+"""Truncation of a projection, in its standard deviations, per root of the number of directions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """Slices of the response with their released probabilities; `total` is the noisy number of records."""
+
+    bins: Bins
+    shares: FloatArray
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pencil:
+    """Kernel M, covariance S and mean in half widths, the slice means (p, H) about the mean, and eigenvectors.
+
+    Eigenvectors are generalised, largest first, with their values. The columns of `vectors` satisfy ``v^T S v = 1``.
+    """
+
+    kernel: FloatArray
+    covariance: FloatArray
+    mean: FloatArray
+    means: FloatArray
+    values: FloatArray
+    vectors: FloatArray
+
+
+def plan_histogram(response: Response, share: float) -> tuple[Line, ...]:
+    """The lines `histogram_slices` will use: of a categorical response the histogram tells the sizes, too."""
+    if response.categories is not None:
+        return (Line("histogram", "histogram of the response", share, "sqrt(2) / 1"),)
+    return (
+        Line("histogram", "histogram of the response", 0.5 * share, "sqrt(2) / 1"),
+        Line("sizes", "sizes of the slices", 0.5 * share, "sqrt(2) / 1"),
+    )
+
+
+def arctan_edges(bins: int) -> FloatArray:
+    """Inner edges of equal bins of ``2/pi arctan(y)`` on (-1, 1), in the units of y."""
+    return np.asarray(np.tan(np.pi / 2.0 * (2.0 * np.arange(1, bins) / bins - 1.0)))
+
+
+def histogram_slices(response: Response, bins: int, slices: int) -> Asking[Sliced]:
+    """Section 3.2: slices cut where the noisy distribution of ``arctan(y)`` passes h / H; classes are slices.
+
+    A bin may hold an atom (zero sales, a capped value), or so much of y that its inside is not uniform: slices cut
+    within it do not hold 1 / H each, so their sizes are asked for. More classes than slices are joined in their order
+    (appendix D.1).
+    """
+    if response.hashed:
+        raise InputError("classes must list the categories of y for this method; give classes=[...].")
+    if response.categories is not None:
+        counts = yield from ask(ResponseHistogram(Bins(np.empty(0), categories=response.categories)), "histogram")
+        return class_slices(counts.value, slices)
+    counts = yield from ask(ResponseHistogram(Bins(arctan_edges(bins))), "histogram")
+    found = Bins(cut(counts.value, slices))
+    sizes = yield from ask(ResponseHistogram(found), "sizes")
+    return Sliced(found, _shares(sizes.value), float(sizes.value.sum()))
+
+
+def class_slices(counts: FloatArray, slices: int) -> Sliced:
+    """Classes as slices, or runs of them where there are more classes than slices; the last class is all others.
+
+    Run h ends where the noisy distribution over the classes, in their order, first reaches h / H.
+
+    >>> found = class_slices(np.array([30.0, 10.0, 10.0, 50.0, 0.0]), 2)
+    >>> found.bins.edges, found.shares.round(2)
+    (array([2.5]), array([0.5, 0.5]))
+    """
+    shares, total = _shares(counts), float(counts.sum())
+    if len(counts) - 1 <= slices:
+        return Sliced(Bins(np.empty(0), categories=len(counts)), shares, total)
+    reached = np.searchsorted(np.cumsum(shares), np.arange(1, slices) / slices - 1e-12)
+    ends = np.unique(np.minimum(reached, len(counts) - 2))  # codes that close a slice; the last slice is never empty
+    return Sliced(Bins(ends + 0.5), np.add.reduceat(shares, np.concatenate([[0], ends + 1])), total)
+
+
+def _shares(counts: FloatArray) -> FloatArray:
+    kept = np.maximum(counts, 0.0) + 1e-9
+    return np.asarray(kept / kept.sum())
+
+
+def cut(counts: FloatArray, slices: int) -> FloatArray:
+    """Edges of slices of equal probability, linear within a bin of ``arctan(y)``, in the units of y.
+
+    >>> cut(np.array([1.0, 1.0, 1.0, 1.0]), 2)
+    array([0.])
+    """
+    mass = np.maximum(counts, 0.0) + 1e-12
+    ends = np.concatenate([[0.0], np.cumsum(mass) / mass.sum()])
+    position = np.linspace(-1.0, 1.0, len(counts) + 1)
+    at = np.interp(np.arange(1, slices) / slices, ends, position)
+    return np.asarray(np.tan(np.pi / 2.0 * np.clip(at, -1.0 + 1e-12, 1.0 - 1e-12)))
+
+
+def plan_moments(share: float) -> tuple[Line, ...]:
+    """The line `pencil` will use."""
+    return (Line("moments", "slice sums and second moment", share, "2.12 r / 1.41 r"),)
+
+
+def box(grid: Grid) -> Whitening:
+    """Records as they are, in half widths: the identity, no clipping beyond the box."""
+    p = grid.n_features
+    return Whitening(grid, np.eye(p), np.zeros(p), float(np.sqrt(p)))
+
+
+def moments_of(grid: Grid, sliced: Sliced) -> SlicedMoments:
+    """Slice sums and second moment of the records as they are."""
+    h = sliced.bins.count
+    return SlicedMoments(box(grid), sliced.bins, np.arange(h), h)
+
+
+def some_columns(grid: Grid, columns: IntArray) -> Grid:
+    """The grid of some features."""
+    return Grid(grid.centre[columns], grid.half_width[columns])
+
+
+def pencil(grid: Grid, sliced: Sliced, n: float) -> Asking[Pencil]:
+    """Slice sums and second moment, released once; kernel and covariance follow without further cost.
+
+    The printed algorithm noises the kernel itself, whose sensitivity is 6 r^2 / n or more; the slice sums it is made
+    of have 2 r, and are released jointly with the second moment.
+    """
+    return solve_pencil((yield from ask(moments_of(grid, sliced), "moments")), grid.n_features, sliced.shares, n)
+
+
+def solve_pencil(released: Release, p: int, shares: FloatArray, n: float) -> Pencil:
+    """Generalised eigenproblem of the released moments, repaired with the known noise."""
+    kernel, covariance, means = matrices(released, p, shares, n)
+    mean = np.clip(released.value[: len(shares) * p].reshape(-1, p).sum(axis=0) / n, -1.0, 1.0)
+    return paired(kernel, covariance, mean, means, noise_edge(float(released.noise_std[-1]) / n, p))
+
+
+def matrices(released: Release, p: int, shares: FloatArray, n: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Kernel, covariance and slice means (p, H) of released slice sums and second moment; known bias removed."""
+    h = len(shares)
+    sums = released.value[: h * p].reshape(h, p).T / n
+    mean = sums.sum(axis=1)
+    kept = np.maximum(shares, 0.25 / h)
+    means = (sums - np.outer(mean, shares)) / kept
+    kernel = (means * kept) @ means.T
+    kernel -= np.eye(p) * (float(released.noise_std[0]) / n) ** 2 * float((1.0 / kept).sum())  # what noise alone adds
+    return kernel, upper_to_full(released.value[h * p :] / n, p) - np.outer(mean, mean), means
+
+
+def paired(kernel: FloatArray, covariance: FloatArray, mean: FloatArray, means: FloatArray, floor: float) -> Pencil:
+    """Generalised eigenvectors of a kernel and a covariance whose eigenvalues are raised to `floor`."""
+    root = inverse_root(covariance, floor)
+    repaired: FloatArray = np.linalg.inv(root @ root).astype(np.float64)
+    values, vectors = np.linalg.eigh(root @ kernel @ root)
+    return Pencil(kernel, repaired, mean, means, values[::-1], root @ vectors[:, ::-1])
+
+
+def bic_dimension(values: FloatArray, n: float, most: int) -> int:
+    """DP-BIC (Section 3.4): the k that maximises ``n sum_{i<=k} l_i^2 / sum l^2 - n^(2/3) k (k + 1) / 2``.
+
+    The criterion leaves the penalty open between the noise and n; n^(2/3) is between.
+
+    >>> bic_dimension(np.array([0.9, 0.6, 0.02, 0.01]), 20_000, 4)
+    2
+    """
+    squares = np.maximum(values[:most], 0.0) ** 2
+    k = np.arange(1, len(squares) + 1)
+    fit = n * np.cumsum(squares) / max(float(squares.sum()), 1e-300)
+    return int(k[np.argmax(fit - n ** (2.0 / 3.0) * k * (k + 1) / 2.0)])
+
+
+def plan_validation(share: float) -> tuple[Line, ...]:
+    """The line `choose_size` will use."""
+    return (Line("validation", "number of features", share, "4 c^2 / 3 c^2", "selection"),)
+
+
+def leading(pencil: Pencil, size: int) -> Pencil:
+    """The pencil of the first `size` features alone."""
+    kernel, covariance = pencil.kernel[:size, :size], pencil.covariance[:size, :size]
+    return paired(kernel, covariance, pencil.mean[:size], pencil.means[:size], 0.0)
+
+
+def choose_size(grid: Grid, sliced: Sliced, pencil: Pencil, k: int) -> Asking[int]:
+    """How many of the peeled features, best first: the candidate whose projections differ most between slices.
+
+    Candidates come from the noisy pencil, so they do not fit the records they are judged by; all records judge, no
+    part is set aside.
+    """
+    p = grid.n_features
+    sizes = range(min(k, p), p + 1)
+    candidates = []
+    for size in sizes:
+        directions = np.zeros((p, k))
+        directions[:size] = leading(pencil, size).vectors[:, :k]
+        candidates.append(directions)
+    query = CandidateSums(grid, sliced.bins, tuple(candidates), RADIUS * float(np.sqrt(k)))
+    return sizes[int((yield from pick(query, "validation"))[0])]

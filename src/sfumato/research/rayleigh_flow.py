@@ -1,0 +1,228 @@
+"""DP-Rayleigh Flow and its truncated form (Hu, Xiang, Liu and Wang): the pair (A, B) of ``A v = lambda B v``, A the
+variance looked for and B the variance it is compared with, noised afresh at every step.
+
+Kept for comparison. Each of the m + 1 releases gets ``1 / (m + 1)`` of the budget, hence sqrt(m + 1) times the noise of
+a single one. Short steps average part of that away again; one release that is solved exactly needs none of it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.privacy.asking import Asking, ask
+from sfumato.privacy.plan import Line
+from sfumato.privacy.printed import Printed
+from sfumato.release import Release
+from sfumato.solve.symmetric import noise_edge, raised, upper_to_full
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray
+
+STEPS, STEP = 10, 0.5
+SMALLEST = 1e-12
+FLOW_REASON = (
+    "calibration='paper': the paper names no sensitivities, so those printed for sliced inverse regression are taken, "
+    "whose proof assumes large slices; initial vector and flow spend rho each; use calibration='tight'."
+)
+COVARIANCE, KERNEL = 2.0, 7.0
+"""Sensitivities printed for a covariance and for a kernel of slice means, in squared record lengths over n."""
+
+Pair = Callable[[Release], tuple[FloatArray, FloatArray]]
+"""From the released sums to (A, B); those of the usual problems are below."""
+Matrices = Callable[..., tuple[FloatArray, FloatArray]]
+"""From exact sums to the exact pair (A, B)."""
+
+
+def flow_step(v: FloatArray, A: FloatArray, B: FloatArray, step: float, sparsity: int | None = None) -> FloatArray:
+    """``v + (step / q) (A v - q B v)``, q the Rayleigh quotient, to unit length; its largest entries alone if sparse.
+
+    Under noise the quotient may be zero or negative; it is then taken as positive and small against A, so that the
+    step is a power step (the paper divides by it unguarded).
+
+    >>> v = np.ones(2) / np.sqrt(2)
+    >>> for _ in range(50):
+    ...     v = flow_step(v, np.diag([2.0, 1.0]), np.eye(2), 0.5)
+    >>> v.round(4)
+    array([1., 0.])
+    """
+    floor = max(float(np.abs(A).max()) * 1e-3, SMALLEST)
+    quotient = max(float(v @ A @ v) / max(float(v @ B @ v), SMALLEST), floor)
+    moved = v + step / quotient * (A @ v - quotient * (B @ v))
+    if sparsity is not None and sparsity < len(moved):
+        moved[np.argsort(-np.abs(moved), kind="stable")[sparsity:]] = 0.0
+    length = float(np.linalg.norm(moved))
+    return moved / length if length > SMALLEST else v
+
+
+def initial_vector(A: FloatArray, B: FloatArray, floor: float, penalty: float, rounds: int = 200) -> FloatArray:
+    """Leading eigenvector of P, which maximises ``tr(A P) - penalty |P|_1`` with ``B^1/2 P B^1/2`` in the Fantope.
+
+    B is noisy and may be indefinite, so its eigenvalues are raised to `floor` before the root is taken (the paper
+    takes the root of B as it is). By ADMM; the lasso step is linearised: one proximal gradient step each round.
+
+    >>> np.abs(initial_vector(np.diag([3.0, 1.0, 0.0]), np.eye(3), 0.1, 0.01)).round(3)
+    array([1., 0., 0.])
+    """
+    size = max(float(np.linalg.norm(A, 2)), SMALLEST)
+    root = _root(raised(B, max(floor, SMALLEST)))
+    weight = size / max(float(np.linalg.norm(root, 2)) ** 2, SMALLEST)  # ADMM's own parameter, in the units of A
+    pace = weight * float(np.linalg.norm(root, 2)) ** 4
+    P, H, dual = (np.zeros_like(A) for _ in range(3))
+    for _ in range(rounds):
+        gradient = weight * root @ (root @ P @ root - H + dual) @ root - A
+        P = P - gradient / pace
+        P = np.sign(P) * np.maximum(np.abs(P) - penalty / pace, 0.0)
+        mapped = root @ P @ root
+        H = fantope(mapped + dual, 1)
+        dual = dual + mapped - H
+    return np.asarray(np.linalg.eigh((P + P.T) / 2.0)[1][:, -1])
+
+
+def fantope(matrix: FloatArray, k: int) -> FloatArray:
+    """Nearest symmetric matrix with eigenvalues in [0, 1] that add up to k at most.
+
+    >>> fantope(np.diag([3.0, 0.5, -1.0]), 1).diagonal().round(6)
+    array([1., 0., 0.])
+    """
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
+    # What is left of their sum after a shift is linear between these shifts.
+    shifts = np.unique(np.maximum(np.concatenate([[0.0], values, values - 1.0]), 0.0))
+    left = np.clip(values - shifts[:, None], 0.0, 1.0).sum(axis=1)
+    shift = float(np.interp(-k, -left, shifts))
+    return np.asarray((vectors * np.clip(values - shift, 0.0, 1.0)) @ vectors.T)
+
+
+def _root(matrix: FloatArray) -> FloatArray:
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
+
+
+def mean_and_covariance(sums: FloatArray, p: int, n: float) -> tuple[FloatArray, FloatArray]:
+    """Of slice sums (one slice or several) and the upper triangle of the second moment."""
+    mean = sums[: -p * (p + 1) // 2].reshape(-1, p).sum(axis=0) / n
+    return mean, upper_to_full(sums[-p * (p + 1) // 2 :] / n, p) - np.outer(mean, mean)
+
+
+def principal_pair(sums: FloatArray, p: int, n: float) -> tuple[FloatArray, FloatArray]:
+    """Covariance against the identity."""
+    return mean_and_covariance(sums, p, n)[1], np.eye(p)
+
+
+def canonical_pair(sums: FloatArray, size: int, first: int, n: float) -> tuple[FloatArray, FloatArray]:
+    """Cross-covariance of the first columns with the others, *both* ways, against the two covariances.
+
+    >>> A, B = canonical_pair(np.array([0.0, 0.0, 1.0, 0.5, 1.0]), 2, 1, 1.0)
+    >>> A.tolist(), B.tolist()
+    ([[0.0, 0.5], [0.5, 0.0]], [[1.0, 0.0], [0.0, 1.0]])
+    """
+    covariance = mean_and_covariance(sums, size, n)[1]
+    crossed = covariance.copy()
+    crossed[:first, :first] = 0.0
+    crossed[first:, first:] = 0.0
+    return crossed, covariance - crossed
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The vector (p,), of length one, and the release of the last step."""
+
+    vector: FloatArray
+    last: Release
+
+
+def plan_flow(share: float, sensitivity: str, steps: int = STEPS) -> tuple[Line, ...]:
+    """The lines `rayleigh_flow` will use: one for the initial vector, one for each step."""
+    each = share / (steps + 1)
+    names = ["matrices for the initial vector", *(f"matrices of step {t}" for t in range(1, steps + 1))]
+    return tuple(Line(f"flow {t}", name, each, sensitivity) for t, name in enumerate(names))
+
+
+def rayleigh_flow(
+    query: BoundedSum, pair: Pair, n: float, *, steps: int = STEPS, sparsity: int | None = None
+) -> Asking[Flow]:
+    """Leading generalised eigenvector; with `sparsity` only that many entries are kept at each step.
+
+    `query` ends with the upper triangle of a second moment, so that the noise of its last entry, on the diagonal, is
+    that of the matrices.
+    """
+    v = np.empty(0)
+    for t in range(steps + 1):
+        released = yield from ask(query, f"flow {t}")
+        A, B = pair(released)
+        if t == 0:
+            edge = noise_edge(float(released.noise_std[-1]) / n, len(A))
+            v = truncated(initial_vector(A, B, edge, edge / len(A)), sparsity)
+        else:
+            v = flow_step(v, A, B, STEP / max(float(np.linalg.norm(B, 2)), 1e-12), sparsity)
+    return Flow(v, released)
+
+
+def truncated(v: FloatArray, sparsity: int | None) -> FloatArray:
+    """The largest entries of a vector, to unit length."""
+    if sparsity is None or sparsity >= len(v):
+        return v
+    kept = np.zeros_like(v)
+    largest = np.argsort(-np.abs(v), kind="stable")[:sparsity]
+    kept[largest] = v[largest]
+    return np.asarray(kept / max(float(np.linalg.norm(kept)), 1e-300))
+
+
+def zcdp_of(epsilon: float, delta: float, rho: float | None = None) -> float:
+    """rho itself if given, else that at which ``rho + 2 sqrt(rho log(1/delta))`` is epsilon: the paper's Lemma 1.
+
+    >>> rho = zcdp_of(1.0, 1e-6)
+    >>> round(rho + 2 * math.sqrt(rho * math.log(1e6)), 12)
+    1.0
+    """
+    if rho is not None:
+        return rho
+    tail = math.log(1.0 / delta)
+    return (math.sqrt(tail + epsilon) - math.sqrt(tail)) ** 2
+
+
+def printed_flow(
+    door: Printed,
+    queries: Sequence[BoundedSum],
+    pair: Matrices,
+    scales: tuple[float, float],
+    n: int,
+    *,
+    rho: float,
+    start: FloatArray | None = None,
+    sparsity: int | None = None,
+) -> FloatArray:
+    """Algorithms 1 and 3, from Algorithm 2's initial vector unless `start` is given; ``m = floor(log n)`` steps.
+
+    `scales` are the sensitivities of A and B times n (zero for B: it is the identity). Noise has the same standard
+    deviation on and off the diagonal, ``C sqrt(m / rho) / n`` in a step and ``C / (n sqrt(2 rho))`` at the start.
+    """
+    steps = max(int(math.log(n)), 1)
+
+    def noisy(level: float, why: str) -> tuple[FloatArray, FloatArray]:
+        A, B = (
+            door.noised(queries, _upper(pair, which), scale * level / n, why).value if scale else None
+            for which, scale in enumerate(scales)
+        )
+        assert A is not None
+        size = int((math.sqrt(8 * len(A) + 1) - 1) / 2 + 0.5)
+        return upper_to_full(A, size), np.eye(size) if B is None else upper_to_full(B, size)
+
+    v = start
+    if v is None:
+        A, B = noisy(1.0 / math.sqrt(2.0 * rho), "initial vector")
+        edge = 2.0 * max(scales) / (n * math.sqrt(2.0 * rho)) * math.sqrt(len(A))
+        v = initial_vector(A, B, min(edge, 0.5 * float(np.linalg.norm(B, 2))), edge / len(A))
+    v = truncated(v / max(float(np.linalg.norm(v)), 1e-300), sparsity)
+    for _ in range(steps):
+        A, B = noisy(math.sqrt(steps / rho), "matrices of a step")
+        v = flow_step(v, A, B, STEP / max(float(np.linalg.norm(B, 2)), 1e-12), sparsity)
+    return v
+
+
+def _upper(pair: Matrices, which: int) -> Callable[..., FloatArray]:
+    def of(*totals: FloatArray) -> FloatArray:
+        matrix = pair(*totals)[which]
+        return np.asarray(matrix[np.triu_indices(len(matrix))])
+
+    return of

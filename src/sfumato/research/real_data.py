@@ -1,0 +1,210 @@
+"""The papers' real-data studies: Table 3 and study C.1 of Xia, Zhang and Cai, and p >> n beyond them."""
+
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LassoCV, LogisticRegression
+from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.preprocessing import SplineTransformer
+
+from sfumato import Bounds, PrivateSparseSIR
+from sfumato.errors import InputError, PrivacyWarning
+from sfumato.estimators.slice_moments import slice_rows
+from sfumato.research.sir import DPSSIR, DPSIni, TruncatedRayleighFlowSIR
+from sfumato.research.study import Row, Study, Values
+from sfumato.typing import FloatArray
+
+MOST = 1000
+"""Features that `lasso_sir` looks at."""
+SLICES, PICKS = 7, 7
+"""Of Table 3."""
+SPECTRUM_PICKS = 10
+"""Of study C.1."""
+FORMAT = "a numeric column y and one numeric column per feature (CSV or Parquet)"
+_BOX = Bounds(-3.0, 3.0)
+_AT = tuple(np.round(np.linspace(0.0, 1.0, 21), 2))
+
+
+def lasso_sir(x: FloatArray, y: FloatArray, n_slices: int) -> FloatArray:
+    """The first direction: SIR's eigenvector in the space of slices, then a lasso on the response it implies.
+
+    With ``m_h`` the slice means of centred x and ``v`` the leading eigenvector of their Gram matrix, the slice-wise
+    constant response ``v_h`` has x-coefficients along the SIR direction; the lasso, its penalty by cross-validation,
+    finds sparse ones, among the 1000 features that are most correlated with that response (for speed).
+
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(200, 300))
+    >>> b = lasso_sir(x, x[:, 4] + 0.1 * rng.normal(size=200), 5)
+    >>> int(np.abs(b).argmax())
+    4
+    """
+    x = x - x.mean(axis=0)
+    rows = slice_rows(y, n_slices)
+    means = np.array([x[members].mean(axis=0) * np.sqrt(len(members)) for members in rows])
+    _, vectors = np.linalg.eigh(means @ means.T)
+    response = np.empty(len(x))
+    for members, value in zip(rows, vectors[:, -1], strict=True):
+        response[members] = value / np.sqrt(len(members))
+    likely = np.argsort(-np.abs(response @ x), kind="stable")[:MOST]
+    found = np.zeros(x.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found[likely] = LassoCV(cv=5, eps=1e-2, alphas=20).fit(x[:, likely], response * np.sqrt(len(x))).coef_
+    return found
+
+
+@cache
+def read(path: str) -> tuple[FloatArray, FloatArray]:
+    """Features, standardised as in the paper (which is not private), and the response."""
+    from pyarrow import csv, parquet, types
+
+    table = parquet.read_table(path) if Path(path).suffix == ".parquet" else csv.read_csv(path)
+    if "y" not in table.column_names:
+        raise InputError(f"data must have {FORMAT}; {Path(path).name} has no column y.")
+    numeric = [field.name for field in table.schema if types.is_integer(field.type) or types.is_floating(field.type)]
+    x, y = (table.select(names) for names in ([name for name in numeric if name != "y"], ["y"]))
+    x = np.column_stack([column.to_numpy() for column in x.columns]).astype(np.float64)
+    return (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12), y.column(0).to_numpy().astype(np.float64)
+
+
+def adjusted_r2(index: FloatArray, y: FloatArray) -> float:
+    """Of a cubic regression spline with five knots.
+
+    >>> t = np.linspace(-1, 1, 200)
+    >>> adjusted_r2(t, t**3) > 0.999
+    True
+    """
+    if float(np.ptp(index)) == 0.0:
+        return 0.0
+    basis = SplineTransformer(n_knots=5, degree=3, knots="quantile", include_bias=True).fit_transform(index[:, None])
+    fitted = basis @ np.linalg.lstsq(basis, y, rcond=None)[0]
+    n, used = len(y), int(np.linalg.matrix_rank(basis))
+    residual, total = float(((y - fitted) ** 2).sum()), float(((y - y.mean()) ** 2).sum())
+    return 1.0 - (residual / (n - used)) / (total / (n - 1))
+
+
+def fits(epsilon: float, n: int) -> dict[str, Any]:
+    """The private methods, everything within (epsilon, n^-1.1); `paper` is flagged."""
+    delta = n**-1.1
+    return {
+        "DP-SIni paper": DPSIni(epsilon, delta, 1, _BOX, calibration="paper", max_features=PICKS),
+        "DP-SSIR paper": DPSSIR(epsilon, delta, 1, _BOX, calibration="paper", max_features=PICKS),
+        "DP-TRF paper": TruncatedRayleighFlowSIR(epsilon, delta, 1, _BOX, calibration="paper", max_features=PICKS),
+        "DP-SSIR tight": DPSSIR(epsilon, delta, 1, _BOX, max_features=PICKS),
+        "sfumato": PrivateSparseSIR(epsilon, delta, 1, _BOX),
+    }
+
+
+def supermarket(path: str, epsilon: float, seed: int) -> Values:
+    """Adjusted R^2 of the spline along each method's direction, in sample as in the paper."""
+    x, y = read(path)
+    measured = {"Lasso-SIR": adjusted_r2(x @ lasso_sir(x, y, SLICES), y)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        for name, fit in fits(epsilon, len(y)).items():
+            measured[name] = adjusted_r2(x @ fit.fit(x, y).directions_[0], y)
+    return measured
+
+
+def more_records(path: str, epsilon: float, times: int, seed: int) -> Values:
+    """The flagship where there were `times` as many records like these; judged on the real ones.
+
+    Records are drawn again with a little noise (a tenth of each feature's spread), the usual smoothed bootstrap.
+    """
+    x, y = read(path)
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(0, len(y), len(y) * times) if times > 1 else np.arange(len(y))
+    more = x[drawn] + (0.1 * rng.normal(size=(len(drawn), x.shape[1])) if times > 1 else 0.0)
+    fit = PrivateSparseSIR(epsilon, len(drawn) ** -1.1, 1, _BOX).fit(more, y[drawn])
+    return {"sfumato": adjusted_r2(x @ fit.directions_[0], y), "features kept": float(len(fit.support_))}
+
+
+SUPERMARKET = Study(
+    "xia-table-3",
+    "DP-SIR, newest version, Table 3: adjusted R^2 of a spline along one direction",
+    "The supermarket data cannot be had, so the pipeline (standardise, screen, direction, spline) runs on a table of "
+    "yours, and the printed values are those of another table: compare the order of the methods, not the numbers. The "
+    "committed run takes riboflavin (71 records, 4088 genes; the paper had 464 records, 6398 products). "
+    "Standardising reads the data without privacy, as in the paper.",
+    (
+        Row(
+            "epsilon = 2",
+            (2.0,),
+            {"Lasso-SIR": 0.868, "DP-SIni": 0.715, "DP-TRF": 0.710, "DP-SSIR": 0.747},
+        ),
+        Row("epsilon = 1000", (1000.0,), {}),
+    ),
+    supermarket,
+    data=FORMAT,
+)
+
+RIBOFLAVIN = Study(
+    "riboflavin",
+    "More features than records by far: what epsilon, or how many records, would be needed",
+    "Adjusted R^2 of a spline along the flagship's direction, on the real records. With 71 records no private method "
+    "can find anything at epsilon = 1: one record is a seventieth of every score. The rows show what larger epsilon, "
+    "or more records like these (drawn again with noise), would give.",
+    (
+        *(Row(f"n x 1, epsilon = {epsilon:g}", (epsilon, 1), {}) for epsilon in (1.0, 10.0, 30.0, 100.0)),
+        *(Row(f"n x {times}, epsilon = 1", (1.0, times), {}) for times in (5, 10, 20, 40)),
+    ),
+    more_records,
+    data=FORMAT,
+)
+
+
+@cache
+def labelled(path: str) -> tuple[FloatArray, FloatArray]:
+    """Standardised spectra, and whether y is above its middle."""
+    x, y = read(path)
+    return x, (y > (y.min() + y.max()) / 2.0).astype(np.float64)
+
+
+def cancer(path: str, epsilon: float, seed: int) -> Values:
+    """Area under the ROC curve on the quarter held out, and the curve itself."""
+    x, y = labelled(path)
+    rng = np.random.default_rng(seed)
+    test = rng.permutation(len(y)) < len(y) // 4
+    measured: dict[str, float] = {}
+    for name, direction in _directions(x[~test], y[~test], epsilon).items():
+        index = x @ direction
+        rule = LogisticRegression().fit(index[~test, None], y[~test])
+        scores = rule.decision_function(index[test, None])
+        measured[name] = float(roc_auc_score(y[test], scores))
+        false, true, _ = roc_curve(y[test], scores)
+        measured |= {f"{name}|{at:.2f}": float(np.interp(at, false, true)) for at in _AT}
+    return measured
+
+
+def _directions(x: FloatArray, y: FloatArray, epsilon: float) -> dict[str, FloatArray]:
+    n = len(y)
+    delta, classes = n**-1.1, [0.0, 1.0]
+    paper: dict[str, Any] = {"calibration": "paper", "max_features": SPECTRUM_PICKS, "classes": classes}
+    fits: dict[str, Any] = {
+        "DP-SIni paper": DPSIni(epsilon, delta, 1, _BOX, **paper),
+        "DP-TRF paper": TruncatedRayleighFlowSIR(epsilon, delta, 1, _BOX, **paper),
+        "DP-SSIR paper": DPSSIR(epsilon, delta, 1, _BOX, **paper),
+        "sfumato": PrivateSparseSIR(epsilon, delta, 1, _BOX, classes=classes),
+    }
+    found = {"Lasso-SIR": lasso_sir(x, y, 2)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        return found | {name: fit.fit(x, y).directions_[0] for name, fit in fits.items()}
+
+
+CANCER = Study(
+    "xia-cancer",
+    "DP-SIR, newest version, supplement C.1: cancer against mass spectra, area under the ROC curve",
+    "The paper prints a picture of ROC curves only (--html draws it). It used 800 records whose labels a lasso had "
+    "predicted; the committed run uses the 200 labelled records of arcene, a quarter of them held out. Spectra are "
+    "standardised without privacy, as in the paper. 'paper' gives no guarantee; sfumato's epsilon is the total.",
+    tuple(Row(f"epsilon = {epsilon:g}", (epsilon,), {}) for epsilon in (2.0, 20.0, 100.0)),
+    cancer,
+    data=FORMAT,
+)
+
+STUDIES = (SUPERMARKET, RIBOFLAVIN, CANCER)

@@ -1,0 +1,637 @@
+"""The papers' sliced inverse regressions as estimators: DP-Ini, DP-SIR, DP-SIni, DP-SSIR and Rayleigh flow.
+
+Kept for comparison; `PrivateSIR` and `PrivateSparseSIR` are what to use. Each comes in two calibrations: "tight",
+correct noise under one total budget, and "paper", the printed noise, which gives no guarantee.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from sfumato.bounds import Bounds, Grid
+from sfumato.errors import InputError
+from sfumato.estimators.base import PrivateReducer, given_of, known_of
+from sfumato.estimators.parameters import directions_of, one_of
+from sfumato.estimators.pipeline import Outcome
+from sfumato.estimators.session import Session, open_session
+from sfumato.iterate.descent import Fit
+from sfumato.iterate.location import settled
+from sfumato.iterate.ranks import Ranks
+from sfumato.privacy.asking import Asking, T, drive, on_columns
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.printed import Printed
+from sfumato.records import Response
+from sfumato.research.peeling import (
+    Iterate,
+    descend_rows,
+    peel_kernel,
+    plan_parts,
+    plan_peeling,
+    plan_steps,
+    start,
+)
+from sfumato.research.pencil import (
+    Pencil,
+    Sliced,
+    bic_dimension,
+    choose_size,
+    histogram_slices,
+    leading,
+    matrices,
+    moments_of,
+    pencil,
+    plan_histogram,
+    plan_moments,
+    plan_validation,
+    solve_pencil,
+    some_columns,
+)
+from sfumato.research.printed_noise import (
+    CALIBRATIONS,
+    FIRST,
+    FIRST_REASON,
+    REASON,
+    exact_pair,
+    open_printed,
+    printed_descent,
+    printed_peel,
+    printed_pencil,
+    printed_slices,
+)
+from sfumato.research.rayleigh_flow import (
+    COVARIANCE,
+    FLOW_REASON,
+    KERNEL,
+    plan_flow,
+    printed_flow,
+    rayleigh_flow,
+    zcdp_of,
+)
+from sfumato.solve.dimension import Choice
+from sfumato.solve.spectral import Spectrum
+from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.histograms import ResponseHistogram
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, IntArray
+
+FLOWS = ("rayleigh-flow", "truncated-rayleigh-flow")
+HIGH = ("dp-sini", "dp-ssir", "truncated-rayleigh-flow")
+BATCHES = ("parts", "full")
+PICKS = 6
+"""Features kept by peeling, s' = 6 as in the paper's simulations."""
+MOST = 8
+"""Features peeled where validation says how many of them to keep, four times the true two."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTask:
+    """What is public about such a fit; `slicing` are the bins of the response's histogram and its slices."""
+
+    method: str
+    n_features: int
+    n_records: int | None
+    response: Response
+    n_directions: int | None
+    bounds: Bounds
+    slicing: tuple[int, int]
+    picks: int = PICKS
+    validate: bool = False
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether features are selected first."""
+        return self.method in HIGH
+
+    @property
+    def grid(self) -> Grid:
+        """Of all features."""
+        return self.bounds.grid(self.n_features)
+
+    @property
+    def peeled(self) -> int:
+        """Features that peeling picks: the truncated flow drops half of them again, the others keep all."""
+        return min(self.picks * (2 if self.method in FLOWS else 1), self.n_features)
+
+    def prospect(self) -> None:
+        """There is no theory for these; they are here to be compared."""
+
+    def plan(self) -> Plan:
+        """Every release of the tight variant, with its share."""
+        lines: tuple[Line, ...] = plan_histogram(self.response, 0.05)
+        if self.is_sparse:
+            lines += plan_peeling("peel", self.peeled, 0.25)
+        if self.method in FLOWS:
+            return Plan(lines + plan_flow(0.7, "2.12 r / 1.41 r"))
+        lines += plan_moments(0.9 if self.method in ("dp-ini", "dp-sini") else 0.5)
+        if self.validate:
+            lines += plan_validation(0.15)
+        match self.method:
+            case "dp-sir":
+                lines += plan_parts(0.4)
+            case "dp-sir-full":
+                lines += plan_steps(0.4)
+            case "dp-ssir":
+                lines += plan_steps(0.4, self.peeled)
+        return Plan(lines)
+
+
+def tight(task: PaperTask) -> Asking[tuple[Outcome, IntArray]]:
+    """The algorithm with bounded sums and one total budget."""
+    grid = task.grid
+    sliced = yield from histogram_slices(task.response, *task.slicing)
+    support = (yield from peel_kernel(grid, sliced)) if task.is_sparse else np.arange(task.n_features)
+    n = float(task.n_records) if task.n_records is not None else max(sliced.total, 10.0 * task.n_features)
+    if task.method in FLOWS:
+        return (yield from _within(task, support, _flow(task, sliced, support, n)))
+    found = yield from _within(task, support, pencil(some_columns(grid, support), sliced, n))
+    k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.shares)), len(support))
+    if task.validate:
+        size = yield from _within(task, support, choose_size(some_columns(grid, support), sliced, found, k))
+        support, found = support[:size], leading(found, size)
+    state = start(found, support, k)
+    if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
+        state = yield from descend_rows(grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
+    return outcome_of(task, state, found, sliced)
+
+
+def _within(task: PaperTask, support: IntArray, step: Asking[T]) -> Asking[T]:
+    """The step on the features that were peeled; in low dimension on all of them."""
+    return on_columns(step, support) if task.is_sparse else step
+
+
+def _flow(task: PaperTask, sliced: Sliced, support: IntArray, n: float) -> Asking[tuple[Outcome, IntArray]]:
+    """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
+    grid, p = some_columns(task.grid, support), len(support)
+    query = moments_of(grid, sliced)
+    sparsity = task.picks if task.is_sparse else None
+    flow = yield from rayleigh_flow(query, lambda r: matrices(r, p, sliced.shares, n)[:2], n, sparsity=sparsity)
+    return along(task, flow.vector, solve_pencil(flow.last, p, sliced.shares, n), support, sliced)
+
+
+def along(
+    task: PaperTask, vector: FloatArray, found: Pencil, support: IntArray, sliced: Sliced
+) -> tuple[Outcome, IntArray]:
+    """One direction on the features where it is not zero."""
+    on = np.flatnonzero(vector) if np.any(vector) else np.arange(1)
+    state = Iterate(support[on], vector[on, None], found.mean[on], found.means[on], found.covariance[np.ix_(on, on)])
+    return outcome_of(task, state, found, sliced)
+
+
+def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -> tuple[Outcome, IntArray]:
+    """In the units of x, orthonormal; standard errors are not part of these methods."""
+    grid, k = task.grid, state.directions.shape[1]
+    raw = np.zeros((task.n_features, k))
+    raw[state.support] = state.directions / grid.half_width[state.support, None]
+    directions = _orthonormal(raw)
+    values = np.clip(found.values, 0.0, 1.0)
+    choice = Choice(k, np.sqrt(values), math.nan, task.n_directions is not None)
+    fit = Fit(state.directions, math.nan, choice, values[:k])
+    spectrum = Spectrum(directions, np.full(directions.shape, np.nan), np.sqrt(values))
+    ranks = Ranks(sliced.bins, sliced.shares, math.nan)
+    outcome = Outcome(spectrum, fit, ranks, settled(task.bounds, task.n_features), grid.centre, grid.half_width, None)
+    return outcome, np.sort(state.support)
+
+
+def _orthonormal(columns: FloatArray) -> FloatArray:
+    """Orthonormal rows with the span of the columns; noise may have made columns dependent, never the rows."""
+    q, r = np.linalg.qr(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300))
+    return np.asarray((q * np.where(r.diagonal() < 0, -1.0, 1.0)).T)
+
+
+def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
+    """Directions and the features they rest on."""
+    if estimator.calibration == "tight":
+        return drive(tight(task), session.open(task))
+    if task.validate:
+        raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
+    flows, first = task.method in FLOWS, estimator.calibration == FIRST
+    reason = FIRST_REASON if first else FLOW_REASON if flows else REASON
+    door = open_printed(session, estimator, reason, takes_rho=flows)
+    return printed(task, door, session.n_records or 0, estimator.rho, first)
+
+
+def printed(task: PaperTask, door: Printed, n: int, rho: float | None, first: bool = False) -> tuple[Outcome, IntArray]:
+    """The algorithm with the noise of its lemmas; how the first version starts is not printed: as the newest does."""
+    grid = task.grid
+    sliced = printed_slices(door, task.response, *task.slicing, first)
+    support = printed_peel(door, grid, sliced, n, task.peeled) if task.is_sparse else np.arange(task.n_features)
+    inner = replace(door, setting=_Columns(door, support), _kept=[]) if task.is_sparse else door
+    found = printed_pencil(inner, some_columns(grid, support), sliced, n, halves=2 if task.is_sparse else 1)
+    if task.method in FLOWS:
+        queries = [moments_of(some_columns(grid, support), sliced), ResponseHistogram(sliced.bins)]
+        scales = KERNEL * len(support), COVARIANCE * len(support)
+        vector = printed_flow(
+            inner,
+            queries,
+            lambda moments, counts: exact_pair(moments, counts, n),
+            scales,
+            n,
+            rho=zcdp_of(door.epsilon, door.delta, rho),
+            start=found.vectors[:, 0],
+            sparsity=task.picks if task.is_sparse else None,
+        )
+        return along(task, vector, found, support, sliced)
+    k = task.n_directions or bic_dimension(found.values, float(n), len(sliced.shares))
+    state = start(found, support, min(k, len(support)))
+    if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
+        state = printed_descent(door, grid, sliced, state, n, task.peeled if task.is_sparse else None, first)
+    return outcome_of(task, state, found, sliced)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """A setting whose records have some columns only."""
+
+    door: Printed
+    columns: IntArray
+
+    def sum(self, query: BoundedSum) -> IntArray:
+        return self.door.setting.sum(OnColumns(query, self.columns))
+
+
+def whole_number(name: str, given: Any, least: int) -> int:
+    """A whole number, refused by its name."""
+    if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < least:
+        raise InputError(f"{name} must be an integer of at least {least}, got {given!r}.")
+    return int(given)
+
+
+class PaperSIR(PrivateReducer):
+    """What the papers' estimators in low dimension have in common."""
+
+    _home: ClassVar[str] = "sfumato.research"
+    _method: ClassVar[str]
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_directions: int | str = "auto",
+        bounds: Bounds | None = None,
+        *,
+        calibration: str = "tight",
+        n_slices: int = 20,
+        n_bins: int = 100,
+        relation: str = "replace",
+        rho: float | None = None,
+        classes: Sequence[Any] | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_directions = n_directions
+        self.bounds = bounds
+        self.calibration = calibration
+        self.n_slices = n_slices
+        self.n_bins = n_bins
+        self.relation = relation
+        self.rho = rho
+        self.classes = classes
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Find the directions; parameters as in `PrivateSIR.fit`."""
+        session = open_session(self, X, y, groups)
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        outcome, support = fit_paper(task, session, self)
+        self.directions_ = outcome.spectrum.directions
+        self.standard_errors_ = outcome.spectrum.standard_errors
+        self.eigenvalues_ = outcome.fit.eigenvalues
+        self.mean_, self.scale_ = outcome.centre, outcome.scale
+        self._keep_bounds(outcome.located)
+        self.choice_ = outcome.fit.choice
+        self.ledger_ = session.ledger
+        if task.is_sparse:
+            self.support_ = support
+        return self
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
+        """What is public about this fit, every parameter checked; the papers know no other way than given bounds."""
+        one_of("calibration", self.calibration, (*CALIBRATIONS, FIRST))
+        directions, bounds = directions_of(self.n_directions, n_features), given_of(known_of(self, n_features))
+        if bounds is None:
+            raise InputError(f"bounds must be given for {type(self).__name__}; for instance Bounds(-1.5, 1.5).")
+        if self._method in FLOWS and directions not in (None, 1):
+            raise InputError(f"n_directions must be 1 with {type(self).__name__}, got {directions}; see DPSIR.")
+        slicing = whole_number("n_bins", self.n_bins, 1), whole_number("n_slices", self.n_slices, 2)
+        return PaperTask(self._method, n_features, n_records, response, directions, bounds, slicing)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class DPIni(PaperSIR):
+    """Algorithm B.4 of Xia, Zhang and Cai: noisy kernel and covariance, then their leading eigenvectors.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The total privacy budget; with ``calibration="paper"`` what the paper's formulas are given.
+    n_directions : int or "auto"
+        "auto" takes the DP-BIC of the paper's section 3.4.
+    bounds : Bounds
+        Range of each feature, known without looking at the data; must be given.
+    calibration : {"tight", "paper", "first"}
+        Correct noise under one total budget, or the printed noise, of the paper's newest or of its first version,
+        which gives no guarantee (the ledger says so and a `PrivacyWarning` is raised).
+    n_slices, n_bins : int
+        Slices of the response, and bins of the histogram that they are cut from: 20 and 100 as in the simulations of
+        the paper's newest version (4 slices in the first). As many classes as slices, or fewer, are slices.
+    relation, rho, classes, ledger, random_state
+        As in `PrivateSIR`.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_directions, n_features)
+        Orthonormal rows, in the units of x.
+    eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
+        As in `PrivateSIR`; `mean_` and `scale_` are middle and half width of the bounds.
+    standard_errors_ : ndarray of shape (n_directions, n_features)
+        Not part of these methods: nan.
+
+    Examples
+    --------
+    >>> from sfumato import Bounds, subspace_distance
+    >>> from sfumato.research import DPIni
+    >>> from sfumato.simulate import xia
+    >>> sample = xia("M1", n=20_000, p=5, random_state=0)
+    >>> fit = DPIni(epsilon=10.0, n_directions=1, bounds=Bounds(-1.5, 1.5), random_state=1).fit(sample.x, sample.y)
+    >>> bool(subspace_distance(fit.directions_, sample.directions) < 0.2)
+    True
+    """
+
+    _method = "dp-ini"
+    _report: ClassVar[dict[str, str]] = {
+        "title": "DP-Ini: private sliced inverse regression in one shot",
+        "method": "Algorithm B.4 of Xia, Zhang and Cai",
+    }
+
+
+class DPSIR(PaperSIR):
+    """Algorithm 2 of Xia, Zhang and Cai: from the directions of `DPIni` a descent by noisy gradients.
+
+    Parameters
+    ----------
+    epsilon, delta, n_directions, bounds, calibration, n_slices, n_bins, relation, rho, classes, ledger, random_state
+        As in `DPIni`.
+    batches : {"parts", "full"}
+        Of the tight calibration. "parts": every step sees a part of the records of its own, as printed, and all steps
+        together cost one release. "full": every step sees all records and they share the cost.
+
+    Attributes
+    ----------
+    directions_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
+        As in `DPIni`.
+
+    Examples
+    --------
+    >>> from sfumato import Bounds
+    >>> from sfumato.research import DPSIR
+    >>> print(DPSIR(n_directions=1, bounds=Bounds(-1.5, 1.5)).explain(20_000, 5).plan.lines[-1].purpose)
+    gradient steps, each on its own part of the records
+    """
+
+    _method = "dp-sir"
+    _report: ClassVar[dict[str, str]] = {
+        "title": "DP-SIR: private sliced inverse regression by gradient steps",
+        "method": "Algorithm 2 of Xia, Zhang and Cai",
+    }
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_directions: int | str = "auto",
+        bounds: Bounds | None = None,
+        *,
+        batches: str = "parts",
+        calibration: str = "tight",
+        n_slices: int = 20,
+        n_bins: int = 100,
+        relation: str = "replace",
+        rho: float | None = None,
+        classes: Sequence[Any] | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            n_directions,
+            bounds,
+            calibration=calibration,
+            n_slices=n_slices,
+            n_bins=n_bins,
+            relation=relation,
+            rho=rho,
+            classes=classes,
+            ledger=ledger,
+            random_state=random_state,
+        )
+        self.batches = batches
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
+        full = one_of("batches", self.batches, BATCHES) == "full"
+        task = super()._task(n_features, n_records, response)
+        return replace(task, method="dp-sir-full") if full else task
+
+
+class RayleighFlowSIR(PaperSIR):
+    """Rayleigh flow of Hu, Xiang, Liu and Wang for sliced inverse regression: one direction, noised at every step.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rho, classes, ledger, random_state
+        As in `DPIni`; with ``calibration="paper"`` rho is what the paper's formulas are given.
+    n_directions : 1 or "auto"
+        The flow finds one.
+
+    Attributes
+    ----------
+    directions_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
+        As in `DPIni`.
+
+    Examples
+    --------
+    >>> from sfumato import Bounds
+    >>> from sfumato.research import RayleighFlowSIR
+    >>> len(RayleighFlowSIR(bounds=Bounds(-1.5, 1.5)).explain(20_000, 5).plan.lines)
+    13
+    """
+
+    _method = "rayleigh-flow"
+    _report: ClassVar[dict[str, str]] = {
+        "title": "Private sliced inverse regression by Rayleigh flow",
+        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
+    }
+
+
+class PaperSparseSIR(PaperSIR):
+    """What the papers' estimators in high dimension have in common: they peel features first."""
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_directions: int | str = "auto",
+        bounds: Bounds | None = None,
+        *,
+        max_features: int | str = "auto",
+        calibration: str = "tight",
+        n_slices: int = 10,
+        n_bins: int = 50,
+        relation: str = "replace",
+        rho: float | None = None,
+        classes: Sequence[Any] | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            n_directions,
+            bounds,
+            calibration=calibration,
+            n_slices=n_slices,
+            n_bins=n_bins,
+            relation=relation,
+            rho=rho,
+            classes=classes,
+            ledger=ledger,
+            random_state=random_state,
+        )
+        self.max_features = max_features
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
+        task = super()._task(n_features, n_records, response)
+        validate = isinstance(self.max_features, str) and self.max_features == "validate"
+        least = task.n_directions or 1
+        picks = max(self._picks(least), least)
+        return replace(task, picks=picks, validate=validate)
+
+    def _picks(self, least: int) -> int:
+        given = self.max_features
+        if isinstance(given, str) and given in ("auto", "validate"):
+            return PICKS if given == "auto" else MOST
+        if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < least:
+            raise InputError(
+                f"max_features must be 'auto', 'validate' or an integer of at least {least}, got {given!r}."
+            )
+        return int(given)
+
+
+class DPSIni(PaperSparseSIR):
+    """Algorithm B.5 of Xia, Zhang and Cai: features are peeled by the kernel's diagonal, then `DPIni` on those.
+
+    Parameters
+    ----------
+    epsilon, delta, n_directions, bounds, calibration, relation, rho, classes, ledger, random_state
+        As in `DPIni`.
+    n_slices, n_bins : int
+        As in `DPIni`; 10 and 50 as in the paper's simulations.
+    max_features : int, "auto" or "validate"
+        Features to peel, and all are kept; 6 with "auto", as in the paper's simulations. "validate" chooses privately
+        among 8 (Algorithm C.6, corrected).
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_directions, n_features)
+        Orthonormal rows, in the units of x.
+    support_ : ndarray of int
+        Columns kept, in increasing order.
+    standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
+        As in `DPIni`.
+
+    Examples
+    --------
+    >>> from sfumato import Bounds
+    >>> from sfumato.research import DPSIni
+    >>> from sfumato.simulate import xia
+    >>> sample = xia("M1", n=5_000, p=100, high_dimensional=True, random_state=0)
+    >>> fit = DPSIni(20.0, n_directions=1, bounds=Bounds(-1.5, 1.5), random_state=1).fit(sample.x, sample.y)
+    >>> set(fit.support_.tolist()) >= {0, 1}, len(fit.support_)
+    (True, 6)
+    """
+
+    _method = "dp-sini"
+    _report: ClassVar[dict[str, str]] = {
+        "title": "DP-SIni: private sparse sliced inverse regression in one shot",
+        "method": "Algorithm B.5 of Xia, Zhang and Cai",
+    }
+
+
+class DPSSIR(PaperSparseSIR):
+    """Algorithm 3 of Xia, Zhang and Cai: from the directions of `DPSIni` a descent that peels at every step.
+
+    Parameters
+    ----------
+    epsilon, delta, n_directions, bounds, max_features, calibration, n_slices, n_bins, relation, rho, classes, ledger
+        As in `DPSIni`.
+    random_state
+        As in `DPSIni`.
+
+    Attributes
+    ----------
+    directions_, support_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
+        As in `DPSIni`.
+
+    Examples
+    --------
+    >>> from sfumato import Bounds
+    >>> from sfumato.research import DPSSIR
+    >>> sum(line.mechanism == "selection" for line in DPSSIR(bounds=Bounds(-1, 1)).explain(2_000, 500).plan.lines)
+    4
+    """
+
+    _method = "dp-ssir"
+    _report: ClassVar[dict[str, str]] = {
+        "title": "DP-SSIR: private sparse sliced inverse regression by gradient steps",
+        "method": "Algorithm 3 of Xia, Zhang and Cai",
+    }
+
+
+class TruncatedRayleighFlowSIR(PaperSparseSIR):
+    """Truncated Rayleigh flow of Hu, Xiang, Liu and Wang for sliced inverse regression, on peeled features.
+
+    Parameters
+    ----------
+    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rho, classes, ledger, random_state
+        As in `RayleighFlowSIR`, but 10 slices of 50 bins.
+    n_directions : 1 or "auto"
+        The flow finds one.
+    max_features : int or "auto"
+        Features to keep, 6 with "auto"; twice as many are peeled.
+
+    Attributes
+    ----------
+    directions_, support_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
+        As in `DPSIni`.
+
+    Examples
+    --------
+    >>> from sfumato import Bounds
+    >>> from sfumato.research import TruncatedRayleighFlowSIR
+    >>> TruncatedRayleighFlowSIR(bounds=Bounds(-1, 1)).explain(2_000, 500).plan.line("peel").picks
+    12
+    """
+
+    _method = "truncated-rayleigh-flow"
+    _report: ClassVar[dict[str, str]] = {
+        "title": "Private sparse sliced inverse regression by truncated Rayleigh flow",
+        "method": "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
+    }
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
+        task = super()._task(n_features, n_records, response)
+        if task.validate:
+            raise InputError("max_features='validate' is for DPSIni and DPSSIR; give a number here.")
+        return task

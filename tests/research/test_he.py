@@ -1,0 +1,78 @@
+"""The studies of the FSIR paper: what stands for many sites has their law, and the printed tables are whole."""
+
+import numpy as np
+import pytest
+
+from sfumato import Bounds, Budget, PrivateSIR
+from sfumato.federated import simulate
+from sfumato.federated.sparse import SparseSites
+from sfumato.federated.task import FEW_ROUNDS
+from sfumato.privacy.plan import Line, Plan
+from sfumato.records import Response
+from sfumato.research import run
+from sfumato.research.he_tables import delta_of, high_dimension, low_dimension, printed
+from sfumato.research.many_sites import MergedSites, WideSites, far_signs
+from sfumato.simulate import he
+from sfumato.sources import ArraySource
+from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.statistics.scores import SignScores
+
+
+def test_merged_sites_have_the_sums_and_the_noise_of_sites_that_add_up():
+    sample, budget = he("V", n=1_200, random_state=0), Budget.approximate(1.0, 1e-5)
+    parts = [(sample.x[i::4], sample.y[i::4]) for i in range(4)]
+    fitted = simulate(PrivateSIR(1.0, 1e-5, 2, Bounds(-6, 6), "one-shot"), parts)
+    merged = MergedSites(ArraySource(sample.x, sample.y, Response()), 4, budget)
+    plan = Plan((Line("ranks", "ranks", 1.0, ""),))
+    query = ResponseHistogram(Bins(np.array([0.0])))
+    release = merged.open(plan).answer(query, "ranks")
+    assert release.noise_std[0] == pytest.approx(
+        2.0 * np.sqrt(2.0) / plan.calibrate(budget).lines[0].event.mu, rel=1e-6
+    )
+    assert release.value.sum() == pytest.approx(1_200, abs=6 * np.sqrt(2) * release.noise_std[0])
+    assert len(fitted.ledgers_) == 4
+
+
+def test_features_drawn_as_signs_keep_their_signs_and_are_standard_normal():
+    far = far_signs(20_000, 16, seed=3)
+    sites = WideSites(np.zeros((20_000, 2)), np.zeros(20_000), Response(), far, 2, Budget.approximate(1.0, 1e-3), 3)
+    x = sites.columns(np.array([2, 17]))
+    np.testing.assert_array_equal(x[:, 0] > 0, np.unpackbits(far, axis=1)[:, 0] == 1)
+    np.testing.assert_allclose(x.mean(axis=0), 0.0, atol=5 / np.sqrt(20_000))
+    np.testing.assert_allclose(x.var(axis=0), 1.0, atol=5 * np.sqrt(2 / 20_000))
+
+
+def test_the_votes_of_wide_sites_are_those_of_tables_drawn_in_full():
+    """Without much noise every site must name what its own full table scores highest."""
+    rng, n, budget = np.random.default_rng(0), 2_000, Budget.zcdp(1e6)
+    y = rng.standard_normal(n)
+    near = np.column_stack([y + rng.standard_normal(n), rng.standard_normal(n)])
+    sites = WideSites(near, y, Response(), far_signs(n, 22, 5), 2, budget, 5)
+    task = SparseSites(24, n, Response(), 1, Bounds(-6, 6), 3, 2, FEW_ROUNDS)
+    query = SignScores(np.zeros(24), Bins(np.array([0.0])), np.array([[-1.0], [1.0]]))
+    ballots = sites.open(task.plan()).ballots(OnColumns(query, np.arange(24)), "picks 1")
+    whole = sites.columns(np.arange(24))
+    for half, ballot in zip((slice(0, n // 2), slice(n // 2, n)), ballots, strict=True):
+        scores = np.abs(np.sign(whole[half]).T @ np.where(y[half] >= 0, 1.0, -1.0))
+        np.testing.assert_array_equal(np.sort(scores[ballot]), np.sort(scores)[-3:])
+
+
+@pytest.mark.parametrize(("table", "cells"), [(1, 80), (2, 80), (3, 60), (4, 60)])
+def test_every_printed_cell_is_a_row(table, cells):
+    study = run.find(f"fsir-table-{table}")
+    assert len(printed(table)) == cells
+    assert sum("," not in row.label for row in study.rows) == cells
+    assert all(set(row.printed) == {"IID", "MVG"} for row in study.rows)
+
+
+def test_a_replication_measures_every_column():
+    low = low_dimension("III", 500, 2, 1.0, 0)
+    high = high_dimension("I", 500, 2, 1.0, 0)
+    for values in (low, high):
+        assert set(values) == {"sfumato", "IID as printed", "MVG as printed", "SIR, no privacy"}
+        assert all(0.0 <= value <= 2.0 for value in values.values())
+
+
+def test_delta_is_that_of_the_papers_captions():
+    assert delta_of(500, 6) == pytest.approx(10 / 84**1.1)
