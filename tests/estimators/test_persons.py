@@ -22,7 +22,6 @@ from sfumato import (
     PrivateSIR,
     PrivateSparsePCA,
     PrivateSparseSIR,
-    research,
     scan,
 )
 from sfumato.errors import BudgetError, InputError
@@ -32,6 +31,8 @@ from sfumato.local import SliceRandomiser
 from sfumato.model import load_model, save_model
 from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.privacy.unit import RECORD, Unit, neighbours, unit_from
+from sfumato.research import DPSIR
+from sfumato.research.members import MODELS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.PrivacyWarning")
 BOX = Bounds(-1.0, 1.0)
@@ -63,6 +64,7 @@ def first(ids, rows):
 
 ESTIMATORS = [
     PrivateSIR(bounds=BOX, n_directions=1, method="descent"),
+    DPSIR(bounds=BOX, n_directions=1),
     PrivateSIR(bounds=BOX, n_directions=1, picture=True),
     PrivateSparseSIR(bounds=BOX, n_directions=1, max_features=2),
     PrivateSAVE(bounds=BOX, n_directions=1),
@@ -193,8 +195,8 @@ def test_too_many_rows_for_a_budget_are_refused_before_anything_is_spent(panel):
 
 def test_the_papers_printed_noise_is_for_records_only(panel):
     x, y, ids = panel
-    with pytest.raises(InputError, match="nor groups"):
-        research.DPSIR(bounds=BOX, n_directions=1, calibration="paper").fit(x, y, groups=ids)
+    with pytest.raises(InputError, match="rows_per_person"):
+        DPSIR(bounds=BOX, n_directions=1, calibration="paper").fit(x, y, groups=ids)
 
 
 def test_a_ledger_takes_either_persons_or_records(panel, tmp_path):
@@ -315,7 +317,9 @@ def test_every_private_estimator_takes_persons():
     kinds = [getattr(sfumato, name) for name in sfumato.__all__ if name.startswith(("Private", "Label", "Local"))]
     private = [kind for kind in kinds if hasattr(kind, "fit")]
     assert len(private) == 11
-    assert all("rows_per_person" in kind().get_params() for kind in private)
+    papers = [kind.make for kind in MODELS]
+    assert len(papers) == 11
+    assert all("rows_per_person" in kind().get_params() for kind in private + papers)
 
 
 def test_dividing_mu_leaves_the_person_with_the_budget_and_dividing_epsilon_does_not():
