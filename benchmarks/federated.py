@@ -45,7 +45,7 @@ def each(model: str, n: int, clients: int, epsilon: float, seed: int) -> tuple[f
     losses = []
     for schedule in (FEW_ROUNDS, FEW_FUNCTIONS, Schedule()):
         task = Task(10, n * clients, Response(), len(truth), Bounds(-6.0, 6.0), schedule=schedule)
-        losses.append(subspace_distance(drive(task.run(), sites.open(task.plan())).spectrum.directions, truth))
+        losses.append(subspace_distance(drive(task.run(), sites.open(task.plan())).directions, truth))
     return tuple(losses)
 
 
@@ -59,7 +59,7 @@ def trusted(model: str, n: int, clients: int, epsilon: float, seed: int) -> tupl
         schedule = schedule_of(clients, n * clients, budget) if noises == clients else task.schedule
         chosen = replace(task, schedule=schedule)
         found = drive(chosen.run(), MergedSites(source, noises, budget).open(chosen.plan()))
-        losses.append(subspace_distance(found.spectrum.directions, truth))
+        losses.append(subspace_distance(found.directions, truth))
     return tuple(losses)
 
 

@@ -2,7 +2,7 @@
 
     nice -n 10 python benchmarks/replay.py --pairs 200
 
-Rows are kept in benchmarks/results/replay.json as they are made: run it again to go on after an interruption.
+Rows are kept in build/replay.json as they are made: run it again to go on after an interruption.
 """
 
 import argparse
@@ -15,8 +15,10 @@ from pathlib import Path
 from benchmarks.store import Store
 from sfumato.audit.replay_controls import broken_fits
 from sfumato.audit.replays import Row, replay_markdown, runs
+from sfumato.research.members import cases
 
 RESULTS = Path(__file__).parent / "results"
+KEPT = Path(__file__).parents[1] / "build" / "replay.json"
 
 
 def main():
@@ -24,9 +26,10 @@ def main():
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=1e9, help="Processor time to spend at most.")
     options = parser.parse_args()
-    store = Store(RESULTS / "replay.json", options.seconds)
+    KEPT.parent.mkdir(exist_ok=True)
+    store = Store(KEPT, options.seconds)
     rows = []
-    for run in runs():
+    for run in runs(others=cases):
         key = f"{options.pairs} pairs, {run.name}, {run.relation}, {run.way}"
         rows.append(Row(**store.get(key, lambda run=run: asdict(run.row(options.pairs, 0)))))
     caught = {control.name: control.caught() for control in broken_fits()}
@@ -41,7 +44,7 @@ def main():
         "",
         "Fit D, then its neighbour with the releases of D; half of the pairs with forged releases. *questions*: the "
         "most that a fit asked. *moved*: the largest part of its stated sensitivity that a sum moved. *raised*: pairs "
-        "on which both fits ended with the same error, after forged releases or for public features that do not vary.",
+        "on which both fits ended with the same error: forged releases, or public features that do not vary.",
         "",
     ]
     controls = ["", "## Controls", "", "| broken promise | caught |", "|---|---|"]

@@ -158,7 +158,7 @@ def test_a_model_file_that_notes_no_head_still_loads(tmp_path):
 def test_a_model_tells_nothing_of_other_runs_on_a_shared_ledger(tmp_path):
     ledger = FileLedger(tmp_path / "study.jsonl", Budget.approximate(5, 1e-6), purpose="secret plans")
     for _ in range(2):
-        sir = PrivateSIR(epsilon=1.0, ledger=ledger).fit(*frame(500))
+        sir = PrivateSIR(epsilon=1.0, bounds="search", ledger=ledger).fit(*frame(500))
     back = load_model(save_model(sir, tmp_path / "m.json"))
     assert len(sir.ledger_) == 2 * len(back.ledger_)
     assert back.ledger_.budget == Budget.approximate(1.0, 1e-6)

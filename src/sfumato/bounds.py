@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,10 @@ from sfumato.typing import FloatArray, IntArray
 
 SEARCH = "search"
 """Said of bounds: buy them, even where public numbers say that they will hardly be found."""
+
+
+GivenBounds: TypeAlias = "Bounds | Mapping[Any, Any] | str | None"
+"""The parameter ``bounds`` of an estimator, as `PartialBounds.of` reads it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,8 @@ def test_a_damaged_ledger_is_explained_and_repaired(run, tmp_path):
     path.write_bytes(path.read_bytes() + b'{"kind": "ent')
     code, _, err = run("ledger", "verify", "l.jsonl")
     assert code == 3 and "line 2 is cut off" in err
-    assert run("ledger", "repair", "l.jsonl", "--reason", "power cut")[0] == 0
+    assert run("ledger", "repair", "l.jsonl", "--reason", "power cut")[0] == 3
+    assert run("ledger", "repair", "l.jsonl", "--reason", "power cut", "--nothing-lost")[0] == 0
     assert run("ledger", "verify", "l.jsonl")[0] == 0
     for words in (["show", "none.jsonl"], ["create", "x"], ["create", "x", "--epsilon", "-1"], ["remaining", "."]):
         code, _, err = run("ledger", *words)

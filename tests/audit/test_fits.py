@@ -114,8 +114,8 @@ def test_an_outcome_is_a_function_of_the_releases_alone(method):
     fitted, transcript = case.listened(d, SeededNoise(5))
     task = Task(3, 40, Response(), 1, Bounds(-1, 1), method)
     first, second = drive(task.run(), Replay(transcript)), drive(task.run(), Replay(transcript))
-    assert first.spectrum.directions.tobytes() == second.spectrum.directions.tobytes()
-    assert first.spectrum.directions.tobytes() == fitted.directions_.tobytes()
+    assert first.directions.tobytes() == second.directions.tobytes()
+    assert first.directions.tobytes() == fitted.directions_.tobytes()
 
 
 def test_a_feature_far_from_zero_with_no_spread_gives_bounds_and_no_error():

@@ -73,8 +73,9 @@ def codes():
     return Bins(np.empty(0), categories=CODES)
 
 
-def slices(p, bins, weight):
-    return SlicedMoments(whitening(p, cap=0.5), bins, np.arange(bins.count) // 2, (bins.count + 1) // 2, weight)
+def slices(p, bins, weight, count_weight=0.0):
+    slice_of, n_slices = np.arange(bins.count) // 2, (bins.count + 1) // 2
+    return SlicedMoments(whitening(p, cap=0.5), bins, slice_of, n_slices, weight, count_weight)
 
 
 def second_moments(p, bins, weight):
@@ -164,6 +165,8 @@ CASES = [
     Case("residual products of classes", lambda p: ResidualProduct(residual(p, codes()), 0.3), has_codes=True),
     Case("slices", lambda p: slices(p, numbers(), 1.0)),
     Case("slices of classes", lambda p: slices(p, codes(), 0.4), has_codes=True),
+    Case("slices with sizes", lambda p: slices(p, numbers(), 1.0, 0.5)),
+    Case("slices of classes, sizes first", lambda p: slices(p, codes(), 0.4, 1.5), has_codes=True),
     Case("second moments by slice", lambda p: second_moments(p, numbers(), 1.0)),
     Case("second moments by class", lambda p: second_moments(p, codes(), 0.5), has_codes=True),
     Case("signed sum", lambda p: SignedSum(p, 0.7), largest=1e300),  # its records are normal scores

@@ -84,3 +84,10 @@ def test_pages_show_in_a_browser_without_a_complaint_and_ask_nobody_else(scheme,
             assert light == (scheme == "light")
             tab.look(scheme=scheme, width=360)
             assert tab.js("document.documentElement.scrollWidth") <= 360
+
+
+def test_the_first_picture_shows_every_row_of_its_table():
+    table = (ROOT / "benchmarks" / "results" / "table1-epsilon-1.md").read_text("utf-8")
+    picture = (ROOT / "docs" / "images" / "accuracy.svg").read_text("utf-8")
+    rows = re.findall(r"^\| (M\d) \|", table, re.MULTILINE)
+    assert len(rows) == 16 and sorted(re.findall(r">(M\d)<", picture)) == sorted(rows)

@@ -10,7 +10,7 @@ from sfumato.solve.canonical import canonical
 BOX = {"bounds": Bounds(-20, 20), "y_bounds": Bounds(-20, 20)}
 
 
-@parametrize_with_checks([PrivateCCA(random_state=0)])
+@parametrize_with_checks([PrivateCCA(bounds="search", random_state=0)])
 def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
 
@@ -71,7 +71,7 @@ def test_tables_of_different_width_and_units_are_projected_together():
 def test_the_plan_tells_everything_beforehand():
     x, y, _, _ = planted(500, 4)
     for relation in ("replace", "add-remove"):
-        cca = PrivateCCA(1, relation=relation)
+        cca = PrivateCCA(1, bounds="search", relation=relation)
         told = [row[0] for row in cca.explain(500, 4, 4).rows()]
         assert told == [entry.purpose for entry in cca.fit(x, y).ledger_]
         assert ("number of records" in told) == (relation == "add-remove")
@@ -107,11 +107,13 @@ EDGES = {
 }
 
 
-@pytest.mark.parametrize("bounds", [{}, {"bounds": Bounds(-1, 1), "y_bounds": Bounds(-1, 1)}], ids=["found", "given"])
+@pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)], ids=["found", "given"])
 @pytest.mark.parametrize("name", EDGES)
 def test_nothing_inside_the_domain_raises_or_warns(name, bounds):
     for relation in ("replace", "add-remove"):
         for epsilon in (0.01, 1.0, 100.0):
-            cca = PrivateCCA(epsilon=epsilon, relation=relation, **bounds).fit(EDGES[name], EDGES[name][:, :2])
+            cca = PrivateCCA(epsilon=epsilon, relation=relation, bounds=bounds, y_bounds=bounds).fit(
+                EDGES[name], EDGES[name][:, :2]
+            )
             for released in (cca.directions_, cca.y_directions_, cca.correlations_, cca.mean_):
                 assert np.isfinite(released).all()

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato import LabelPrivateIHT, LabelPrivateSIR, subspace_distance
 from sfumato.errors import BudgetError, InputError
 from sfumato.local import NumberRandomiser, SliceRandomiser
+from sfumato.local.forms import from_text, to_text
 from sfumato.privacy.noise import SeededNoise
 from sfumato.simulate import xia
 from sfumato.solve.thresholding import Squares, threshold
@@ -153,3 +155,32 @@ def test_each_estimator_refuses_the_others_answers():
         LabelPrivateSIR().fit(x, NumberRandomiser(-1, 1, 1.0).randomize(x[:, 0]))
     with pytest.raises(InputError, match="LabelPrivateSIR"):
         LabelPrivateIHT().fit(x, SliceRandomiser(1.0, [0.0]).randomize(x[:, 0]))
+
+
+def test_two_declared_classes_are_randomised_over_two_answers():
+    form = LabelPrivateSIR(1.0, 1, classes=["no", "yes"], random_state=1)
+    fitted = form.fit(np.random.default_rng(0).normal(size=(200, 2)), ["no", "yes", "perhaps", "no"] * 50)
+    assert fitted.form_.n_slices == 2 and fitted.form_.kept == pytest.approx(np.e / (1 + np.e))  # 0.731, not 0.576
+    assert SliceRandomiser(1.0, classes=["no", "yes"]).slices(["yes", "perhaps", "no"]).tolist() == [1, 1, 0]
+    assert SliceRandomiser(1.0, classes=["no", "yes"], others=True).slices(["perhaps"]).tolist() == [2]
+
+
+def test_files_of_answers_keep_the_meaning_they_were_written_with():
+    old = (
+        '{"version": 1, "response": "y", "rehearsal": false, "form": {"kind": "slices", "epsilon": 1.0, "edges": null, '
+    )
+    assert from_text(old + '"classes": ["a", "b"]}}')[0].n_slices == 3
+    for others in (True, False):
+        form = SliceRandomiser(1.0, classes=["a", "b"], others=others)
+        assert from_text(to_text(form.randomize(["a"]), "y"))[0] == form
+
+
+@pytest.mark.parametrize("refine", [False, True])
+def test_eigenvalues_are_those_of_the_true_slices_however_unequal(refine):
+    """y = index + noise, a fifth of it above the edge: phi(c)^2 / (0.2 * 0.8) of R squared is between the slices."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(200_000, 3))
+    y = x[:, 0] + 1.2 * rng.normal(size=len(x))
+    edge = norm.ppf(0.8) * np.sqrt(2.44)
+    fitted = LabelPrivateSIR(1.0, 1, edges=[edge], refine=refine, random_state=2).fit(x, y)
+    assert fitted.eigenvalues_[0] == pytest.approx(norm.pdf(norm.ppf(0.8)) ** 2 / 0.16 / 2.44, abs=0.012)

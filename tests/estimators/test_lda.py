@@ -12,7 +12,12 @@ BOX = Bounds(-8, 8)
 NAMES = ["ash", "elm", "oak"]
 
 
-@parametrize_with_checks([PrivateLDA(random_state=0), PrivateLDA(classes=[0, 1, 2], random_state=0)])
+@parametrize_with_checks(
+    [
+        PrivateLDA(bounds=bounds, classes=classes, random_state=0)
+        for bounds, classes in (("search", None), ("search", [0, 1, 2]))
+    ]
+)
 def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
 
@@ -73,7 +78,7 @@ def test_predict_is_there_only_if_the_classes_have_names():
 
 def test_the_plan_tells_everything_beforehand():
     x, y, _ = trees(300)
-    lda = PrivateLDA(classes=NAMES)
+    lda = PrivateLDA(classes=NAMES, bounds="search")
     assert [row[0] for row in lda.explain(300, 6).rows()] == [entry.purpose for entry in lda.fit(x, y).ledger_]
 
 
@@ -112,7 +117,7 @@ EDGES = {
 @pytest.mark.parametrize("name", EDGES)
 def test_nothing_inside_the_domain_raises_or_warns(name, classes):
     x, y = EDGES[name]
-    for bounds in (None, Bounds(-1, 1)):
+    for bounds in ("search", Bounds(-1, 1)):
         for relation in ("replace", "add-remove"):
             for epsilon in (0.01, 1.0, 100.0):
                 lda = PrivateLDA(epsilon, bounds=bounds, relation=relation, classes=classes).fit(x, y)

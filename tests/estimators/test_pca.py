@@ -9,7 +9,9 @@ from sfumato import Bounds, Budget, Ledger, PrivatePCA, SfumatoError, principal_
 BOX = Bounds(-50, 50)
 
 
-@parametrize_with_checks([PrivatePCA(random_state=0), PrivatePCA(method="one-shot", random_state=0)])
+@parametrize_with_checks(
+    [PrivatePCA(bounds="search", method=method, random_state=0) for method in ("auto", "one-shot")]
+)
 def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
 
@@ -126,7 +128,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize("bounds", [None, Bounds(-1, 1)], ids=["found", "given"])
+@pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)], ids=["found", "given"])
 @pytest.mark.parametrize("name", EDGES)
 def test_nothing_inside_the_domain_raises_or_warns(name, bounds, relation):
     for epsilon in (0.01, 1.0, 100.0):

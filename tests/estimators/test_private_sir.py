@@ -25,7 +25,7 @@ def data():
 
 
 def fit(x, y=None, **options):
-    return PrivateSIR(**{"epsilon": 5.0, "n_directions": 1, "random_state": 1, **options}).fit(x, y)
+    return PrivateSIR(**{"epsilon": 5.0, "n_directions": 1, "bounds": "search", "random_state": 1, **options}).fit(x, y)
 
 
 def same(a, b):
@@ -141,7 +141,7 @@ def test_declared_classes_of_every_type_find_the_direction(classes, kind):
 def test_what_was_explained_is_what_was_done(data, options):
     x, y = data
     y = GROUP if "classes" in options else y
-    sir = PrivateSIR(random_state=0, **options)
+    sir = PrivateSIR(bounds="search", random_state=0, **options)
     plan = sir.explain(n_samples=N, n_features=4).plan
     ledger = sir.fit(x, y).ledger_
     assert [line.purpose for line in plan.lines] == [entry.purpose for entry in ledger]

@@ -12,7 +12,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sfumato import Bounds, PrivateSIR
 
 
-@parametrize_with_checks([PrivateSIR(random_state=0), PrivateSIR(random_state=0, method="one-shot", picture=True)])
+@parametrize_with_checks(
+    [PrivateSIR(bounds="search", method=method, random_state=0, picture=True) for method in ("auto", "one-shot")]
+)
 def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
 
@@ -33,7 +35,7 @@ def test_it_works_in_a_pipeline_under_cross_validation(data):
 
 def test_output_can_be_a_data_frame_with_named_columns(data):
     x, y = data
-    sir = PrivateSIR(n_directions=2, random_state=0).set_output(transform="pandas")
+    sir = PrivateSIR(n_directions=2, bounds="search", random_state=0).set_output(transform="pandas")
     frame = pd.DataFrame(x, columns=["a", "b", "c"], index=np.arange(400) + 7)
     out = sir.fit(frame, y).transform(frame)
     assert list(out.columns) == list(sir.get_feature_names_out()) == ["privatesir0", "privatesir1"]
@@ -49,7 +51,7 @@ def test_a_clone_has_the_same_parameters_and_no_fit(data):
 
 def test_fitting_again_forgets_the_first_fit(data):
     x, y = data
-    sir = PrivateSIR(random_state=0)
+    sir = PrivateSIR(bounds="search", random_state=0)
     first = sir.fit(pd.DataFrame(x, columns=list("abc")), y).ledger_
     sir.fit(x[:, :2], y)
     assert sir.directions_.shape[1] == 2 and not hasattr(sir, "feature_names_in_")

@@ -53,7 +53,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("seed", [0, None])
-@pytest.mark.parametrize("bounds", [None, Bounds(-1.0, 1.0)], ids=["found", "given"])
+@pytest.mark.parametrize("bounds", ["search", Bounds(-1.0, 1.0)], ids=["found", "given"])
 @pytest.mark.parametrize("method", ["descent", "one-shot"])
 @pytest.mark.parametrize("name", EDGES)
 def test_nothing_is_raised_or_warned(name, method, bounds, seed):
@@ -73,7 +73,7 @@ def test_nothing_is_raised_or_warned(name, method, bounds, seed):
 @pytest.mark.parametrize("name", ["one record", "all records identical", "column of 1e308", "one class"])
 def test_budget_and_relation_do_not_matter_to_that(name, epsilon, relation):
     x, y = EDGES[name]
-    sir = PrivateSIR(epsilon, relation=relation, n_directions=1, random_state=1).fit(x, y)
+    sir = PrivateSIR(epsilon, bounds="search", relation=relation, n_directions=1, random_state=1).fit(x, y)
     assert np.isfinite(sir.directions_).all()
 
 
@@ -81,5 +81,5 @@ def test_budget_and_relation_do_not_matter_to_that(name, epsilon, relation):
 def test_declared_classes_that_never_occur_are_fine(seed):
     x, _ = table()
     for classes in (["a", "b", "c"], ["never"]):
-        sir = PrivateSIR(classes=classes, n_directions=3, random_state=seed).fit(x, np.full(20, "a"))
+        sir = PrivateSIR(classes=classes, bounds="search", n_directions=3, random_state=seed).fit(x, np.full(20, "a"))
         assert sir.directions_.shape == (3, 3)

@@ -177,7 +177,7 @@ class Untouchable:
 
 def test_a_run_beyond_the_cap_is_refused_before_a_record_is_touched():
     ledger = Ledger(Budget.approximate(1.0, 1e-6), "replace", rehearsal=True)
-    sir = PrivateSIR(1.0, 1e-6, ledger=ledger, random_state=0)
+    sir = PrivateSIR(1.0, 1e-6, bounds="search", ledger=ledger, random_state=0)
     sir.fit(X, Y)
     spent = ledger.entries
     with pytest.raises(BudgetError, match="budget") as error:
@@ -216,7 +216,9 @@ def test_an_empty_file_and_a_second_response_are_refused(ledger, tmp_path):
 
 
 def test_transform_refuses_other_tables_in_words():
-    plain, named = (PrivateSIR(random_state=0).fit(x, Y) for x in (X, pd.DataFrame(X, columns=list("abc"))))
+    plain, named = (
+        PrivateSIR(bounds="search", random_state=0).fit(x, Y) for x in (X, pd.DataFrame(X, columns=list("abc")))
+    )
     wrong = [(plain, x) for x in (X[:, :2], X[0], changed(np.nan), X * 1j)]
     for sir, x in [*wrong, (named, pd.DataFrame(X, columns=list("abd")))]:
         with pytest.raises(ValueError) as error:  # noqa: PT011

@@ -37,7 +37,7 @@ def carries(blob):
 @pytest.mark.parametrize("seed", [0, None])
 @pytest.mark.parametrize("method", ["descent", "one-shot"])
 def test_nothing_that_leaves_contains_a_record(marked, method, seed, tmp_path):
-    sir = PrivateSIR(method=method, random_state=seed, picture=True).fit(*marked)
+    sir = PrivateSIR(method=method, bounds="search", random_state=seed, picture=True).fit(*marked)
     assert carries(pickle.dumps(marked)) and carries(repr(marked).encode())  # the search would find them
     report = sir.report(tmp_path / "report.html").read_bytes()
     texts = [repr(sir), str(sir), repr(sir.ledger_), repr(sir.ledger_.entries), sir.ledger_.guarantee, sir.choice_.why]
@@ -47,7 +47,7 @@ def test_nothing_that_leaves_contains_a_record(marked, method, seed, tmp_path):
 
 @pytest.mark.parametrize("seed", [0, None])
 def test_a_pickle_holds_no_randomness_and_works(marked, seed):
-    sir = PrivateSIR(random_state=seed).fit(*marked)
+    sir = PrivateSIR(bounds="search", random_state=seed).fit(*marked)
     blob = pickle.dumps(sir)
     for name in (b"Philox", b"Noise", b"Generator", b"RandomState", b"Source", b"Records", b"Curator"):
         assert name not in blob
@@ -76,7 +76,7 @@ def numbers_in(value, seen):
         yield from numbers_in(held, seen)
 
 
-@pytest.mark.parametrize("bounds", [None, Bounds(-1, 1)])
+@pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)])
 def test_no_attribute_equals_a_value_of_the_only_record(bounds):
     x, y = np.random.default_rng(1).uniform(-1, 1, size=(1, 4)), np.array([0.318309886183790671])
     sir = PrivateSIR(bounds=bounds, picture=True, random_state=None).fit(x, y)
@@ -105,9 +105,9 @@ def test_records_reach_the_result_through_the_sums_alone(monkeypatch, options, r
         return total
 
     monkeypatch.setattr(Central, "sum", keep)
-    a = PrivateSIR(random_state=4, relation=relation, **options).fit(*first)
+    a = PrivateSIR(**{"bounds": "search", "random_state": 4, "relation": relation, **options}).fit(*first)
     monkeypatch.setattr(Central, "sum", replay)
-    b = PrivateSIR(random_state=4, relation=relation, **options).fit(*other)
+    b = PrivateSIR(**{"bounds": "search", "random_state": 4, "relation": relation, **options}).fit(*other)
     assert not kept
     numbers = [np.array(list(numbers_in({k: v for k, v in vars(sir).items() if k != "ledger_"}, {}))) for sir in (a, b)]
     assert np.array_equal(*numbers)

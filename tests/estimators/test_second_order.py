@@ -21,7 +21,7 @@ BOX = Bounds(-6, 6)
 BOTH = pytest.mark.parametrize("kind", [PrivateSAVE, PrivateDR])
 
 
-@parametrize_with_checks([PrivateSAVE(random_state=0), PrivateDR(random_state=0)])
+@parametrize_with_checks([PrivateSAVE(bounds="search", random_state=0), PrivateDR(bounds="search", random_state=0)])
 def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
 
@@ -123,7 +123,7 @@ EDGES = {
 
 
 @BOTH
-@pytest.mark.parametrize("bounds", [None, Bounds(-1, 1)], ids=["found", "given"])
+@pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)], ids=["found", "given"])
 @pytest.mark.parametrize("name", EDGES)
 def test_nothing_inside_the_domain_raises_or_warns(kind, name, bounds):
     for relation in ("replace", "add-remove"):

@@ -9,7 +9,7 @@ from sfumato import Bounds, InputError, PrivateSparsePCA, subspace_distance
 BOX = Bounds(-20, 20)
 
 
-@parametrize_with_checks([PrivateSparsePCA(random_state=0)])
+@parametrize_with_checks([PrivateSparsePCA(bounds="search", random_state=0)])
 def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
 
@@ -88,7 +88,7 @@ def test_bad_parameters_are_refused_in_a_sentence_that_names_them(options):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("bounds", [None, Bounds(-1, 1)])
+@pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)])
 def test_nothing_inside_the_domain_raises_or_warns(bounds):
     for x in (np.zeros((30, 12)), np.full((30, 12), 1e300), np.eye(12), np.ones((1, 12))):
         assert np.isfinite(PrivateSparsePCA(1, bounds=bounds).fit(x).directions_).all()

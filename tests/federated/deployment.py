@@ -15,9 +15,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.privacy.budget import Budget
-from sfumato.privacy.ledger import FileLedger
-
 FLOWER = Path(os.environ.get("SFUMATO_FLOWER", Path(__file__).parents[2] / ".venv-flower")) / "bin"
 LONG = 240.0
 """Seconds that nothing takes on a machine that works at all."""
@@ -108,7 +105,6 @@ class Deployment:
         for name, (x, y) in parts.items():
             columns = {f"x{j}": x[:, j] for j in range(x.shape[1])}
             pq.write_table(pa.table(columns | {"y": y}), folder / f"{name}.parquet")
-            FileLedger(folder / f"{name}.jsonl", Budget.approximate(9, 1e-5), rehearsal=True)
         self.begin()
 
     def begin(self):
@@ -134,7 +130,8 @@ class Deployment:
     def site(self, name, ca="ca.crt", data=None):
         who = ("--name", name, "--key", name, "--ca", ca, "--coordinator", f"127.0.0.1:{self.port}")
         own = ("--cap", 9, "--cap-delta", 1e-5, "--classes", "0,1", "--rehearse", 7)
-        self.start(name, "site", data or f"{name}.parquet", "-y", "y", *who, *own)
+        new = () if (self.folder / f"{name}.jsonl").exists() else ("--create-ledger",)
+        self.start(name, "site", data or f"{name}.parquet", "-y", "y", *who, *own, *new)
 
     def server(self, *fit, minimum=3, timeout=LONG):
         keys = [word for name in SITES for word in ("--site", f"{name}.pub")]

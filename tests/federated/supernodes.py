@@ -9,6 +9,9 @@ from pathlib import Path
 
 from tests.federated.deployment import FLOWER, LONG, Deployment
 
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.ledger import FileLedger
+
 ENVIRONMENT = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
@@ -20,7 +23,9 @@ class SuperNodes(Deployment):
     """Sites are ``flower-supernode``: one process to stay, and new ones for every message."""
 
     def begin(self):
-        """Nothing: the nodes are started when the coordinator knows them, as Flower's end otherwise."""
+        """Ledgers with a cap. The nodes are started when the coordinator knows them, as Flower's end otherwise."""
+        for name in self.parts:
+            FileLedger(self.folder / f"{name}.jsonl", Budget.approximate(9, 1e-5), rehearsal=True)
 
     def enter(self):
         self.until(lambda: "waiting for 3 site(s)" in self.said("server"), "the server's start")

@@ -4,10 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from sfumato import Bounds, InputError, PrivateSIR, PrivateSparseSIR
+from sfumato import Bounds, Budget, InputError, PrivateSIR, PrivateSparseSIR
+from sfumato.cli.app import app
 from sfumato.federated import SitesLostError, simulate
 from sfumato.federated.coordinator import fit_remote
+from sfumato.federated.outcome import outcome, write_json
 from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
 
@@ -50,6 +53,19 @@ def test_over_the_wire_and_in_simulation_the_same_seed_gives_the_same_fit(consor
     assert remote.ledger_.spent() == pytest.approx(1.0, rel=1e-6)
     assert "seeded" in remote.ledger_.guarantee  # the coordinator does not promise what rehearsing sites cannot
     assert not remote.left_out_
+
+
+def test_an_outcome_notes_the_heads_of_the_sites_ledgers_and_a_cut_one_is_noticed(consortium, estimator, tmp_path):
+    write_json(outcome(fit_remote(estimator, consortium, SITES)), tmp_path)
+    path = consortium.ledger("h1")
+    check = ["ledger", "verify", str(path), "--outcome", str(tmp_path / "outcome.json")]
+    assert "1 noted head(s)" in CliRunner().invoke(app, check).stdout
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-2]))
+    done = CliRunner().invoke(app, check)
+    assert done.exit_code == 3 and "cut or rewritten" in done.stderr
+    FileLedger(tmp_path / "other.jsonl", Budget.approximate(1, 1e-6))
+    done = CliRunner().invoke(app, [*check[:2], str(tmp_path / "other.jsonl"), *check[3:]])
+    assert done.exit_code == 2 and "notes no head of this ledger" in done.stderr
 
 
 def test_a_coordinator_that_was_killed_goes_on_with_its_run_at_no_further_cost(consortium, estimator):

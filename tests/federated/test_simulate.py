@@ -39,8 +39,8 @@ def test_without_noise_any_number_of_sites_equals_the_pooled_fit(method, cuts, s
         silence,
     )
     together = drive(task.run(), pooled)
-    signs = np.sign(np.sum(apart.directions_ * together.spectrum.directions, axis=1, keepdims=True))
-    np.testing.assert_allclose(signs * apart.directions_, together.spectrum.directions, rtol=0, atol=1e-8)
+    signs = np.sign(np.sum(apart.directions_ * together.directions, axis=1, keepdims=True))
+    np.testing.assert_allclose(signs * apart.directions_, together.directions, rtol=0, atol=1e-8)
     np.testing.assert_allclose(apart.mean_, together.centre, rtol=0, atol=1e-12)
 
 

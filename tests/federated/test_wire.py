@@ -45,7 +45,7 @@ QUERIES = [
     Moments(GRID, 0.7),
     ResidualHistogram(RESIDUAL),
     ResidualProduct(RESIDUAL, 1.1),
-    SlicedMoments(WHITENING, BINS, GROUPS, 2),
+    SlicedMoments(WHITENING, BINS, GROUPS, 2, 1.0, 0.5),
     ProjectionHistogram(WHITENING, np.array([1.0, -1.0, 0.5]), BINS, GROUPS, 2, 6),
     SignScores(np.array([0.0, 0.5, -0.1]), BINS, np.array([[-1.0], [-0.2], [0.7], [1.0]])),
     DistanceHistograms(np.array([-1.0, 0.0, 1e9]), np.array([0.0, 0.5, 1e3])),

@@ -73,7 +73,7 @@ def test_the_whole_pipeline_converges_to_least_squares(silent, data):
     expected = least_squares(x, f)
     smallest = np.linalg.svd(np.linalg.cholesky(np.cov(x.T)).T @ expected, compute_uv=False)[-1]
     # z is capped at three root p, so its unit is 2**15 / (3 sqrt(p)); the released shares are off by 1e-6 noises.
-    assert subspace_distance(outcome.spectrum.directions, expected.T) < tolerance(2**15 / (3 * np.sqrt(P)), smallest)
+    assert subspace_distance(outcome.directions, expected.T) < tolerance(2**15 / (3 * np.sqrt(P)), smallest)
 
 
 def test_the_ranks_of_a_categorical_response_give_least_squares_on_indicators(silent):
@@ -84,7 +84,7 @@ def test_the_ranks_of_a_categorical_response_give_least_squares_on_indicators(si
     outcome = drive(task.run(), silent(x, codes, task.plan().lines, response=Response(categories=4)))
     expected = least_squares(x, np.eye(3)[codes])  # rank 2: indicators add up to one
     u, s, _ = np.linalg.svd(expected)
-    assert subspace_distance(outcome.spectrum.directions, u[:, :2].T) < tolerance(2**15 / (3 * np.sqrt(P)), s[1] / 2)
+    assert subspace_distance(outcome.directions, u[:, :2].T) < tolerance(2**15 / (3 * np.sqrt(P)), s[1] / 2)
 
 
 def test_one_shot_is_sliced_inverse_regression(silent, data):
@@ -111,6 +111,6 @@ def test_directions_are_orthonormal_and_bounds_do_not_matter_when_wide_enough(si
     found = []
     for width in (4.0, 40.0):
         task = Task(P, N, Response(), 2, Bounds(-width, width), schedule=PATIENT)
-        found.append(drive(task.run(), silent(x, y, task.plan().lines)).spectrum.directions)
+        found.append(drive(task.run(), silent(x, y, task.plan().lines)).directions)
         assert np.allclose(found[-1] @ found[-1].T, np.eye(2), atol=1e-12)
     assert subspace_distance(*found) < 1e-3

@@ -1,10 +1,13 @@
 """Checkpoints: a long ledger is opened at its last one, says the same as without, and trusts no changed byte."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from sfumato import Budget, BudgetError
+from sfumato.privacy.accounting import zcdp_epsilon
 from sfumato.privacy.events import Selection, rho
 from sfumato.privacy.ledger import Entry, FileLedger, chain, file
 from sfumato.privacy.ledger.admin import merge, repair, show
@@ -13,6 +16,7 @@ from sfumato.privacy.ledger.remaining import epsilon
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import Unit
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 CAP = Budget.approximate(50, 1e-6)
 ONE = Plan((Line("a", "a", 1.0, ""), Line("b", "b", 1.0, ""))).calibrate(Budget.zcdp(0.01))
 PICKS = Plan((Line("a", "a", 1.0, "", "selection", 3),)).calibrate(Budget.zcdp(0.01))
@@ -152,3 +156,17 @@ def test_a_ledger_of_persons_keeps_whom_it_protects_over_a_checkpoint(tmp_path):
         found.record(Entry("p", "q", ONE.events[0], 1.0, 2.0, 0.5, "replace"))
     assert merge([path], tmp_path / "m.jsonl", CAP).protects == "person"
     assert "relation 'replace' of a person" in show(found)
+
+
+def test_a_ledger_of_the_first_version_says_the_same_and_goes_on(tmp_path):
+    path = tmp_path / "l.jsonl"
+    shutil.copy(GOLDEN / "ledger-1.jsonl", path)
+    ledger = FileLedger(path)
+    costs = 0.1, 0.1 / 2, 0.05, 0.1, 0.0, 0.1  # complete, closed half way, a selection, open, a free repair, open
+    assert [run.state for run in ledger.runs()] == ["complete", "closed", "complete", "open", "complete", "open"]
+    assert ledger.rho == pytest.approx(sum(costs)) and len(ledger) == 5 and ledger.verify()
+    assert ledger.total() == pytest.approx(zcdp_epsilon(sum(costs), 1e-6))  # several runs, one of which selects
+    for _ in range(9):
+        spend(path, ONE)
+    assert path.read_bytes().startswith((GOLDEN / "ledger-1.jsonl").read_bytes()) and FileLedger(path)._account.before
+    assert FileLedger(path).rho == pytest.approx(sum(costs) + 9 * 0.01) and FileLedger(path).verify()

@@ -48,7 +48,7 @@ def test_the_printed_noise_depends_on_the_records_so_that_coupling_gives_it_away
     def means(x):
         from sfumato.research.fsir import _means
 
-        return _means(x, np.arange(200) % 4, 4, 1.0, 0.03, "mvg", 3.0, np.random.default_rng(1))
+        return _means(x, np.arange(200) % 4, 4, 1.0, 0.03, "mvg", 3.0, 50, False, np.random.default_rng(1))
 
     x = np.random.default_rng(0).normal(size=(200, 5))
     other = x.copy()

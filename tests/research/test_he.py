@@ -10,7 +10,16 @@ from sfumato.federated.task import FEW_ROUNDS
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.research import run
-from sfumato.research.he_tables import delta_of, high_dimension, low_dimension, printed
+from sfumato.research.he_tables import (
+    Site,
+    _on_filtered,
+    angles,
+    delta_of,
+    filtered,
+    high_dimension,
+    low_dimension,
+    printed,
+)
 from sfumato.research.many_sites import MergedSites, WideSites, far_signs
 from sfumato.simulate import he
 from sfumato.sources import ArraySource
@@ -76,3 +85,39 @@ def test_a_replication_measures_every_column():
 
 def test_delta_is_that_of_the_papers_captions():
     assert delta_of(500, 6) == pytest.approx(10 / 84**1.1)
+
+
+def test_the_smallest_slice_of_model_one_is_that_of_six_slices_as_its_printed_columns_show():
+    """Printed for n = 1000, K = 1, epsilon = 1 in the IID column: 0.760; with n_0 = n / 2 it would be 0.22."""
+    found = [low_dimension("I", 1000, 1, 1.0, seed)["IID as printed"] for seed in range(12)]
+    assert printed(2)["I", 1000, 10, 1]["IID"] == 0.760
+    assert 0.5 < np.mean(found) < 0.95
+
+
+def test_the_filter_may_keep_nothing_and_no_feature_is_put_in_its_place():
+    x = np.random.default_rng(0).normal(size=(2000, 300))
+    slice_of = np.arange(2000) % 4
+    kept = filtered(x, slice_of, 10, 4)
+    assert len(kept) == 0
+    truth = np.eye(300)[:2]
+    found = _on_filtered(x, slice_of, kept, 10, Site(4, 1.0, 0.01, 0.87, 50), truth, 0)
+    assert found == {"IID as printed": np.sqrt(2.0), "MVG as printed": np.sqrt(2.0)}
+    one = _on_filtered(x, slice_of, np.array([0]), 10, Site(4, 1.0, 0.01, 0.87, 50), truth, 0)
+    assert all(value == pytest.approx(1.0) for value in one.values())  # of two directions one is found
+
+
+def test_printed_iid_distances_do_not_double_when_epsilon_is_halved():
+    """Proposition 2's noise is proportional to 1 / epsilon; where it is small distances follow it."""
+    for n in (500, 1000, 2500, 5000):
+        ratios = [
+            values["IID"] / printed(2)[key]["IID"]
+            for key, values in printed(1).items()
+            if key[1] == n and key[3] >= 10 and values["IID"] < 0.7
+        ]
+        assert len(ratios) >= 4 and 1.35 < np.median(ratios) < 1.42
+
+
+def test_the_figures_show_angles_that_shrink_with_records():
+    few, many = (angles("V", n, 1, 1.0, 6, 0) for n in (200, 20_000))
+    assert set(few) == {"sfumato", "IID as printed", "MVG as printed", "SIR, no privacy"}
+    assert 0 <= many["SIR, no privacy"] < few["SIR, no privacy"] <= 90 and many["sfumato"] < few["sfumato"]

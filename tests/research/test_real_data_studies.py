@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,18 @@ from typer.testing import CliRunner
 from sfumato import InputError
 from sfumato.cli.reproduce import reproduce
 from sfumato.research import run
-from sfumato.research.real_data import adjusted_r2, cancer, lasso_sir, more_records, read, supermarket
+from sfumato.research.real_data import (
+    FLIGHT_COLUMNS,
+    adjusted_r2,
+    airlines,
+    cancer,
+    flight_scatter,
+    flights,
+    lasso_sir,
+    more_records,
+    read,
+    supermarket,
+)
 from sfumato.research.xia_tables import validation_study
 
 app = typer.Typer()
@@ -103,3 +115,35 @@ def test_a_table_without_y_is_refused(tmp_path):
     pa.csv.write_csv(pa.table({"z": [1.0, 2.0]}), tmp_path / "t.csv")
     with pytest.raises(InputError, match="no column y"):
         read(str(tmp_path / "t.csv"))
+
+
+@pytest.fixture(scope="module")
+def flown(tmp_path_factory):
+    """Three airlines, one small, whose delays follow the departure delay and the air time."""
+    rng = np.random.default_rng(0)
+    columns = {name: rng.normal(size=900) for name in FLIGHT_COLUMNS}
+    columns["arr_delay"] = 20 * columns["dep_delay"] + 5 * columns["air_time"] ** 2 + rng.normal(size=900)
+    columns["carrier"] = ["UA"] * 400 + ["B6"] * 400 + ["OO"] * 100
+    columns["arr_time"][3] = np.nan
+    path = tmp_path_factory.mktemp("flights") / "flights.parquet"
+    pa.parquet.write_table(pa.table(columns, metadata=None), path)
+    return str(path)
+
+
+def test_airlines_keep_their_flights_and_every_method_is_measured(flown):
+    assert {name: len(y) for name, (_, y) in airlines(flown).items()} == {"UA": 399, "B6": 400, "OO": 100}
+    measured = flights(flown, 50.0, 0)
+    names = ("FSIR, no privacy", "FSIR-IID as printed", "FSIR-MVG as printed", "sfumato")
+    assert {f"{name}, correlation" for name in names} <= set(measured) and len(measured) == 7
+    assert measured["FSIR, no privacy, correlation"] > 0.8
+
+
+def test_the_scatter_plot_has_a_panel_of_every_method(flown):
+    picture = flight_scatter(flown)
+    words = {text.text for text in ElementTree.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")}
+    assert words == {"FSIR, no privacy", "FSIR-IID as printed", "FSIR-MVG as printed", "sfumato"}
+
+
+def test_a_table_without_the_columns_of_flights_is_refused_by_name(table):
+    with pytest.raises(InputError, match="has no column carrier"):
+        airlines(str(table / "table.csv"))

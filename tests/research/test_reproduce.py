@@ -20,7 +20,7 @@ from sfumato.simulate import xia
 
 app = typer.Typer()
 app.command()(reproduce)
-LOW = {"SIR", "DP-SIR full batch", "sfumato"} | {
+LOW = {"SIR", "DP-SIR full batch", "sfumato", "k-hat paper", "k-hat tight"} | {
     f"DP-{m} {c}" for m in ("Ini", "SIR", "RF") for c in ("paper", "tight")
 }
 HIGH = {"Oracle-SIR", "sfumato"} | {f"DP-{m} {c}" for m in ("SIni", "SSIR", "TRF") for c in ("paper", "tight")}
@@ -38,19 +38,23 @@ def small(monkeypatch):
 def test_every_table_and_figure_is_listed():
     shown = CliRunner().invoke(app, ["--list"]).output
     tables = ("xia-table-1", "xia-table-2", "xia-table-3", "xia-first-table-1", "xia-first-table-2")
-    for name in (*tables, "xia-slices", "xia-validation", "xia-cancer", "riboflavin"):
+    figures = ("xia-slices", "xia-validation", "xia-cancer", "fsir-figure-2", "fsir-figure-3", "fsir-figure-4")
+    for name in (*tables, *figures, "riboflavin"):
         assert name in shown
 
 
 @pytest.mark.parametrize(("source", "table"), [("002", 1), ("002", 2), ("000", 1), ("000", 2)])
 def test_every_printed_table_has_sixteen_rows_of_four_methods(source, table):
     rows = printed_table(source, table)
-    assert len(rows) == 16 and all(len(values) == 4 for values in rows.values())
+    assert len(rows) == 16 and all(len(values) == 4 + (source == "002") for values in rows.values())
+    assert ("k-hat" in next(iter(rows.values()))) == (source == "002")
 
 
 def test_a_replication_of_table_1_measures_every_column():
     measured = low_dimension("M1", 4000, 5, "newest", 0)
-    assert set(measured) == LOW and all(0 <= value <= 1.4143 for value in measured.values())
+    assert set(measured) == LOW
+    assert all(0 <= value <= 1.4143 for name, value in measured.items() if not name.startswith("k-hat"))
+    assert measured["k-hat tight"] == 1.0
     assert measured["sfumato"] < measured["DP-SIR paper"]
 
 
@@ -136,6 +140,24 @@ def test_a_median_is_summarised_as_one():
     assert summarise([1.0, 2.0, 9.0], "median").value == 2.0
 
 
+def test_standard_errors_hold_for_samples_of_two_peaks_and_agree_with_theory_for_normal_ones():
+    """Half the distances exactly 0, half 1.4: the median jumps between them, which 1.25 times that of a mean hides."""
+    peaks = summarise([0.0] * 51 + [1.4] * 49, "median")
+    assert peaks.value == 0.0 and peaks.error > 0.5
+    normal = np.random.default_rng(0).normal(size=400)
+    for statistic, factor, tolerance in (("mean", 1.0, 0.15), ("median", 1.2533, 0.3)):
+        assert summarise(normal, statistic).error == pytest.approx(factor / 20, rel=tolerance)
+    assert summarise([0.3] * 20, "median").error < 1e-12
+
+
+def test_every_figure_of_private_slices_has_its_panel_of_gap_and_loss():
+    labels = " ".join(row.label for row in run.STUDIES["xia-slices"].rows)
+    assert all(f"C.{number}" in labels for number in range(2, 12))
+    assert set(slice_study("M3", 300, 1.0, 20, 5, 0)) == {
+        f"{what}, {slices}" for what in ("eigen-gap", "loss") for slices in ("quantiles", "private slices")
+    }
+
+
 def test_the_verdict_names_rows_that_are_not_reached_and_rows_where_tight_noise_is_worse():
     rows = (Row("a", (), {"M": 0.2, "N": 0.5}), Row("b", (), {"M": 0.3}))
     study = replace(run.STUDIES["xia-slices"], rows=rows)
@@ -180,3 +202,19 @@ def test_the_first_versions_sparse_steps_have_a_small_part_of_the_newest_ones_no
     low = [step_noise(n, 20, 2, 0.25, 1.0, n**-1.1, None, first) for first in (False, True)]
     per_step = [noise.rows / (noise.steps**2 * np.sqrt(np.log(1.25 * noise.steps * n**1.1))) for noise in low]
     assert per_step[0] / per_step[1] == pytest.approx(np.sqrt(2))  # sqrt(k)
+
+
+def test_the_verdict_counts_rows_of_every_table_with_their_standard_errors():
+    """Labels of Xia's tables have commas; without privacy is no rival; a difference within two errors is none."""
+    rows = tuple(
+        Row(f"M1 ({n}, 15)", (), {"SIR": 0.01, "DP-SIR": printed})
+        for n, printed in ((1, 0.9), (2, 0.1), (3, 0.21), (4, 0.2))
+    )
+    rows += (Row("M1, read otherwise", (), {"DP-SIR": 0.9}, beside=True),)
+    study = replace(run.STUDIES["xia-table-1"], rows=rows)
+    done = {(row.label, seed): {"sfumato": 0.2 + 0.01 * (-1) ** seed} for row in rows for seed in range(10)}
+    (sentence,) = verdict(study, done)
+    assert sentence == (
+        "sfumato is below the best private value printed in 2 of 4 rows (two standard errors); "
+        "within two standard errors of it: M1 (4, 15); above it: M1 (2, 15)."
+    )

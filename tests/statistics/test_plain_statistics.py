@@ -137,6 +137,7 @@ def test_slice_sums_and_second_moment(records, whitening):
     bins = Bins(np.linspace(-1.0, 1.0, 5))
     slice_of = np.array([0, 0, 1, 1, 2, 2])
     released = values(SlicedMoments(whitening, bins, slice_of, 3), records)
+    counted = values(SlicedMoments(whitening, bins, slice_of, 3, count_weight=0.5), records)
     z = z_of(whitening, records)
     label = slice_of[np.digitize(records.y, bins.edges)]
     sums = np.stack([z[label == h].sum(axis=0) for h in range(3)])
@@ -144,6 +145,7 @@ def test_slice_sums_and_second_moment(records, whitening):
     assert np.abs(released[: 3 * P].reshape(3, P) - sums).max() <= N * step
     upper = (z.T @ z)[np.triu_indices(P)]
     assert np.abs(released[3 * P :] - upper).max() <= N * step * (2 * np.abs(z).max() + step)
+    assert np.array_equal(counted, np.append(released, np.bincount(label, minlength=3)))
 
 
 def test_histogram_of_the_response_is_numpys(records):

@@ -197,6 +197,6 @@ class Shuffled(Forge):
 
 
 def forges(seed: int) -> tuple[Forge, ...]:
-    """Every kind of release that a fit may be told, honest ones first and as often as all others."""
-    others = (Zeros(), Million(), Flipped(), Huge(), Shuffled(seed))
-    return (*(Forge() for _ in others), *others)
+    """Every kind of release that a fit may be told, each forged kind after an honest one."""
+    kinds = (Zeros(), Million(), Flipped(), Huge(), Shuffled(seed))
+    return tuple(told for kind in kinds for told in (Forge(), kind))

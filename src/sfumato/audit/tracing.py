@@ -1,7 +1,7 @@
 """The tracing attack on a published direction: was this person in the data? (FSIR paper, example 1)"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -100,8 +100,9 @@ def trace(
 
     A record z = y x is scored by how well it agrees with the estimate. The paper's score is
     ``<z - z', estimate>`` with one known record z'. That leaves the true direction, common to members and outsiders,
-    in the score; the sharper ``<z, estimate - reference>`` removes it, with the known group's own direction as
-    reference. Scores of all splits are pooled.
+    in the score; ``<z, estimate - reference>`` removes it, with the known group's own direction as reference. Scores
+    of different splits are not compared: each has its own estimate and known records. A curve is the mean of those of
+    the splits.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def trace(
             direction = estimate(z[inside], sign[inside])
             score = _scores(z * sign[:, None], direction, known, attack)
             scores[name].append(np.stack([score[inside], score[outside]]))
-    return [_roc(name, *np.concatenate(found, axis=1)) for name, found in scores.items()]
+    return [mean_roc(name, found) for name, found in scores.items()]
 
 
 def _scores(z: FloatArray, direction: FloatArray, known: IntArray, attack: str) -> FloatArray:
@@ -143,11 +144,23 @@ def normal_scores(x: FloatArray) -> FloatArray:
     return np.asarray((z - z.mean(axis=0)) @ (vectors / np.sqrt(values)) @ vectors.T)
 
 
-def _roc(label: str, members: FloatArray, outsiders: FloatArray) -> Roc:
-    scores = np.concatenate([members, outsiders])
-    inside = np.concatenate([np.ones(len(members)), np.zeros(len(outsiders))])[np.argsort(-scores)]
-    rates = [np.concatenate([[0.0], np.cumsum(kind) / kind.sum()]) for kind in (1.0 - inside, inside)]
-    return Roc(label, rates[0], rates[1])
+def mean_roc(label: str, splits: Sequence[FloatArray]) -> Roc:
+    """The mean over splits of the part of members found when so many outsiders are taken for members.
+
+    A split holds the scores of its members and of as many outsiders, (2, size). The area is the mean of the splits':
+    of the chances that a member scores above an outsider of the same split.
+
+    >>> apart = np.array([[1.0, 3.0], [0.0, 2.0]])  # members, outsiders
+    >>> mean_roc("", [apart]).area, mean_roc("", [apart, apart + 100.0]).area
+    (0.75, 0.75)
+    """
+    found = []
+    for members, outsiders in splits:
+        above = members[:, None] - np.sort(outsiders)[::-1]
+        found.append(((above > 0) + 0.5 * (above == 0)).mean(axis=0))
+    reached = np.repeat(np.mean(found, axis=0), 2)
+    taken = np.repeat(np.arange(len(found[0]) + 1) / len(found[0]), 2)
+    return Roc(label, taken, np.concatenate([[0.0], reached, [1.0]]))
 
 
 def roc_svg(curves: list[Roc]) -> str:

@@ -73,7 +73,7 @@ def controls(runs: Runs = 3_000) -> None:
 
 @app.command()
 def replay(
-    pairs: Annotated[int, typer.Option(min=1, help="Pairs of neighbours for each fit and kind of source.")] = 5,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs of neighbours for each fit and kind of source.")] = 8,
     only: Annotated[str, typer.Option(help="Only fits whose name, relation or source contains this.")] = "",
     seed: Annotated[int, typer.Option(min=0, help="Of tables, records and noise.")] = 0,
 ) -> None:
@@ -85,8 +85,9 @@ def replay(
     with working("loading the library") as bar:
         from sfumato.audit.replay_controls import broken_fits
         from sfumato.audit.replays import replay_all
+        from sfumato.research.members import cases
 
-        found = replay_all(pairs, only=only, seed=seed, progress=bar.say)
+        found = replay_all(pairs, only=only, seed=seed, progress=bar.say, others=cases)
         if not found:
             raise InputError(f"only: no fit has {only!r} in its name; leave it out to see all.")
         bar.say("fits that break their promise")

@@ -26,7 +26,8 @@ HEADER = """\
 #
 # from what is known about the measurement: a law, a scale, a form, an earlier study. Never look them up in the
 # data: the smallest and largest value of a column are the values of two people. What lies outside is moved to the
-# nearest bound, so narrow bounds cost accuracy, never privacy. Lines of columns that are no features may stay.
+# nearest bound, so narrow bounds cost accuracy, never privacy. Lines of columns that are no features may stay; remove
+# those of features of which nothing is known: their bounds are then bought from the budget.
 
 [bounds]
 """
@@ -60,26 +61,19 @@ def init(
     stdout().print(f"[bold]{out}[/]: fill in the numbers, then fit with --bounds {out}", soft_wrap=True)
 
 
-def read_bounds(path: Path, columns: "Columns", table_names: Sequence[str]) -> "Bounds":
-    """The bounds of the features, from a file; 0 and 1 for categories."""
+def read_bounds(path: Path, columns: "Columns", table_names: Sequence[str]) -> "Bounds | dict[str, Any]":
+    """The bounds of the features, from a file: of all, or of those that have a line; 0 and 1 for categories."""
     from sfumato.bounds import Bounds
     from sfumato.files.names import suggest
 
     given = _given(path)
     for name in given:
         suggest(name, table_names, f"bounds: {path}")
-    absent = [name for name in columns.features if name not in given and name not in columns.categorical]
-    if absent:
-        raise InputError(
-            f"bounds: {path} has no line for {', '.join(map(repr, absent[:5]))}; add name = [lower, upper]."
-        )
-    ranges = [(0.0, 1.0) if name not in given else _range(name, given[name]) for name in _encoded(columns)]
-    return Bounds(*zip(*ranges, strict=True))
-
-
-def _encoded(columns: "Columns") -> list[str]:
-    """Name of the column with the bounds of each encoded feature; none for categories."""
-    return [name if name in columns.features and name not in columns.categorical else "" for name in columns.names]
+    numeric = [name for name in columns.features if name not in columns.categorical]
+    known: dict[str, Any] = {name: _range(name, given[name]) for name in numeric if name in given}
+    if any(name not in known for name in numeric):
+        return known
+    return Bounds(*zip(*(known.get(name, (0.0, 1.0)) for name in columns.names), strict=True))
 
 
 def _given(path: Path) -> dict[str, Any]:
@@ -101,7 +95,7 @@ def _given(path: Path) -> dict[str, Any]:
 
 def _range(name: str, value: Any) -> tuple[float, float]:
     if value == []:
-        raise InputError(f"bounds: {name!r} is not filled in yet; write [lower, upper] from what is known about it.")
+        raise InputError(f"bounds: {name!r} is not filled in yet; write [lower, upper], or remove the line to buy it.")
     is_pair = isinstance(value, list) and len(value) == 2
     if not is_pair or any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in value):
         raise InputError(f"bounds: {name!r} must be two numbers, [lower, upper].")

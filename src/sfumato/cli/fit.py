@@ -94,7 +94,11 @@ def fit(
     ] = None,
     bounds: Annotated[
         str,
-        typer.Option(help="TOML file with the range of each feature; 'none': found privately.", rich_help_panel=STUDY),
+        typer.Option(
+            help="TOML file with the range of features; others, or with 'none' all, are found privately. 'search': "
+            "even if there are few records.",
+            rich_help_panel=STUDY,
+        ),
     ] = "none",
     directions: AnyDirections = None,
     method: AnyMethod = None,

@@ -46,7 +46,7 @@ def reproduce(
             stdout().print(f"{name:20} {each.title}{needs}", soft_wrap=True, markup=False)
         return
     chosen = run.find(study)
-    run.check_data(chosen, data)
+    table = run.check_data(chosen, data)
     done = _run(chosen, replications, cache or Path(f"{chosen.name}.jsonl"), processes, data)
     header, rows = run.table(chosen, done)
     shown = Table(*header, title=chosen.title)
@@ -64,14 +64,14 @@ def reproduce(
 
         picture = markdown.with_suffix(".svg")
         with new_file(picture) as draft:
-            draft.write_text(drawing(chosen, done), "utf-8")
+            draft.write_text(drawing(chosen, done, table), "utf-8")
         with new_file(markdown) as draft:
             draft.write_text(run.markdown(chosen, done, command, picture.name, remarks), "utf-8")
     if html is not None:
         from sfumato.research.pages import page
 
         with new_file(html) as draft:
-            draft.write_text(page(chosen, done, command), "utf-8")
+            draft.write_text(page(chosen, done, command, table), "utf-8")
 
 
 def _run(chosen: "Study", replications: int, cache: Path, processes: int | None, data: Path | None) -> "Done":

@@ -10,7 +10,7 @@ from sfumato.cli.wishes import Wishes
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.bounds import Bounds
+    from sfumato.bounds import GivenBounds
     from sfumato.estimators.explanation import Explanation
     from sfumato.files import FileSource
     from sfumato.sources import ResponseKind
@@ -52,11 +52,11 @@ class Study:
             person=self.person,
         )
 
-    def public_bounds(self, source: "FileSource") -> "dict[str, Bounds | None]":
+    def public_bounds(self, source: "FileSource") -> "dict[str, GivenBounds]":
         """The bounds that were given, of each table."""
         tables = {"bounds": source.columns} | ({} if source.second is None else {"y_bounds": source.second})
-        if self.bounds == "none":
-            return dict.fromkeys(tables)
+        if self.bounds in ("none", "search"):
+            return dict.fromkeys(tables, None if self.bounds == "none" else "search")
         path = Path(self.bounds)
         return {name: read_bounds(path, columns, source.table_names) for name, columns in tables.items()}
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, location_of_pair
 from sfumato.estimators.explanation import Explanation
@@ -130,8 +130,9 @@ class PrivateCCA(PrivateReducer):
         "auto" counts the correlations that stand out of the known noise; this costs nothing.
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
-    bounds, y_bounds : Bounds, optional
-        Range of each column of X and of Y, known without looking at the data. None: found privately, and charged.
+    bounds, y_bounds : Bounds, mapping, "search" or None
+        Range of each column of X and of Y, or of some (see `PrivateSIR`), known without looking at the data; the others
+        are found privately, and charged.
     method : {"auto", "refined"}
         "auto" is "refined": the joint covariance in coordinates that earlier releases made round, solved exactly.
         `explain` forecasts its loss. The published iteration, Rayleigh flow, is in `sfumato.research`.
@@ -179,8 +180,8 @@ class PrivateCCA(PrivateReducer):
         n_directions: int | str = "auto",
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Bounds | None = None,
-        y_bounds: Bounds | None = None,
+        bounds: GivenBounds = None,
+        y_bounds: GivenBounds = None,
         method: str = "auto",
         *,
         relation: str = "replace",

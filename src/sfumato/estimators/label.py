@@ -49,7 +49,7 @@ class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMix
     edges : sequence of float, optional
         Public edges between slices. None: found from a pilot, people who answer a yes-or-no question instead.
     classes : sequence, optional
-        Public classes of y, instead of slices of a number.
+        Public classes of y, instead of slices of a number; anything else counts as the last of them.
     pilot : float
         Share of people asked where y lies when `edges` is None (never more than 4000).
     n_active : int, "auto" or None
@@ -196,7 +196,7 @@ class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.directions_ = np.zeros((len(basis), x.shape[1]))
         self.directions_[:, self.active_] = basis
         self.mean_ = x.mean(axis=0)
-        self.eigenvalues_ = np.clip(sir.eigenvalues_ / self.form_.shrinkage**2, 0.0, 1.0)
+        self.eigenvalues_ = _explained(kept, codes, basis, self.form_)
         self._n_features_out = len(basis)
 
     def _screen(self, x: FloatArray, codes: IntArray) -> IntArray:
@@ -239,6 +239,23 @@ def _indicators(codes: IntArray) -> FloatArray:
     _, place = np.unique(codes, return_inverse=True)
     share = np.bincount(place) / len(place)
     return np.asarray((np.eye(len(share))[place] - share) / np.sqrt(share))
+
+
+def _explained(x: FloatArray, codes: IntArray, basis: FloatArray, form: SliceRandomiser) -> FloatArray:
+    """Part of the variance along each direction that lies between the true slices.
+
+    An answer is h with probability ``q_h = l + s p_h``: l the chance of each lie, s the shrinkage, p_h the share of
+    slice h. About the mean of all, answers h sum to s times what slice h does, so the slice has mean ``q_h m'_h / (s
+    p_h)`` where those who answer h have m'_h. What chance alone adds to the squares, ``q_h / n``, is taken off.
+    """
+    n, index = len(x), (x - x.mean(axis=0)) @ basis.T
+    index = index / np.maximum(index.std(axis=0), 1e-300)
+    told = np.bincount(codes, minlength=form.n_slices) / n
+    sums = np.array([index[codes == h].sum(axis=0) for h in range(form.n_slices)]) / n
+    lie = (1.0 - form.kept) / max(form.n_slices - 1, 1)
+    true = np.maximum((told - lie) / form.shrinkage, 1.0 / n)[:, None]
+    between = ((sums**2 - told[:, None] / n) / (form.shrinkage**2 * true)).sum(axis=0)
+    return np.asarray(np.clip(between, 0.0, 1.0))
 
 
 def _refined(x: FloatArray, codes: IntArray, basis: FloatArray) -> FloatArray:

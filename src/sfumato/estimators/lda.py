@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import chosen_method, directions_of
@@ -157,8 +157,9 @@ class PrivateLDA(PrivateReducer):
         The total privacy budget of everything that touches the data, found bounds included.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, optional
-        Range of each feature, known without looking at the data. None: found privately, and charged.
+    bounds : Bounds, mapping, "search" or None
+        Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
+        privately, and charged.
     classes : sequence, optional
         Public list of the classes; needed by `predict`. Without it the classes (of any type) are sorted into hash
         buckets, those in use are found privately, and their names stay unknown.
@@ -213,7 +214,7 @@ class PrivateLDA(PrivateReducer):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
+        bounds: GivenBounds = None,
         classes: Sequence[Any] | None = None,
         method: str = "auto",
         *,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, bounds_only, common_scale
 from sfumato.estimators.parameters import chosen_method, directions_of
@@ -98,7 +98,7 @@ class PrivatePCA(PrivateReducer):
         Number of components.
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
-    bounds : Bounds, optional
+    bounds : Bounds, mapping, "search" or None
         Range of each feature, known without looking at the data; generous ones cost nothing, because the length
         at which records are clipped is found privately. None: location and scale are found privately too.
     method : {"auto", "refined", "one-shot"}
@@ -160,7 +160,7 @@ class PrivatePCA(PrivateReducer):
         n_directions: int = 1,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Bounds | None = None,
+        bounds: GivenBounds = None,
         method: str = "auto",
         *,
         relation: str = "replace",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import directions_of
@@ -145,7 +145,7 @@ class _SecondOrder(PrivateReducer):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
+        bounds: GivenBounds = None,
         n_slices: int = 5,
         *,
         relation: str = "replace",
@@ -208,8 +208,9 @@ class PrivateSAVE(_SecondOrder):
         The total privacy budget of everything that touches the data, found bounds included.
     n_directions : int or "auto"
         "auto" counts the eigenvalues that stand out of the known noise; this costs nothing.
-    bounds : Bounds, optional
-        Range of each feature, known without looking at the data. None: found privately, and charged.
+    bounds : Bounds, mapping, "search" or None
+        Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
+        privately, and charged.
     n_slices : int
         Slices of a numeric y; every class of a categorical one is a slice.
     relation : {"replace", "add-remove"}

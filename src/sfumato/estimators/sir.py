@@ -1,26 +1,41 @@
 """PrivateSIR: sliced inverse regression with a differential-privacy guarantee."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import GivenBounds
 from sfumato.errors import InputError
 from sfumato.estimators.auto import with_best_method
 from sfumato.estimators.base import PrivateReducer, location_of
 from sfumato.estimators.parameters import chosen_method, directions_of, share_of
 from sfumato.estimators.pipeline import Outcome, Task
 from sfumato.estimators.session import open_session
+from sfumato.forecast.belief import Verdict
 from sfumato.iterate.picture import Picture
 from sfumato.privacy.asking import drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.records import Response
+from sfumato.solve.dimension import Choice
+from sfumato.solve.links import unit_rows
 from sfumato.sources import ResponseKind
+from sfumato.typing import FloatArray
 
 METHODS = ("auto", "descent", "one-shot")
 PICTURE_SHARE = 0.05
+ASSESSED = (
+    "standard_errors_",
+    "privacy_errors_",
+    "loadings_",
+    "loadings_errors_",
+    "eigenvalues_",
+    "choice_",
+    "verdict_",
+)
+"""What is worked out from the releases when it is first asked for."""
 
 
 class PrivateSIR(PrivateReducer):
@@ -31,10 +46,12 @@ class PrivateSIR(PrivateReducer):
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds and pictures included.
     n_directions : int or "auto"
-        "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, optional
-        Range of each feature, known without looking at the data. None: location and scale are found privately
-        and charged to the same budget.
+        "auto" keeps those that a test finds, at least one; this costs nothing (see `choice_`).
+    bounds : Bounds, mapping, "search" or None
+        Range of each feature, or of some (``{"age": (0, 120), "grade": range(1, 8)}``, by name or position), known
+        without looking at the data. The others are found privately and charged to the same budget; of columns of true
+        and false, and of ranges of integers, nothing is bought. If there are too few records to find them, `fit`
+        refuses before anything is spent; "search", for all features or as the value of some, goes on all the same.
     method : {"auto", "descent", "one-shot"}
         "descent" asks several small questions, each with less noise than the last; "one-shot" asks once.
         "auto" takes the one with the least expected loss, forecast from public numbers alone: "descent",
@@ -62,15 +79,25 @@ class PrivateSIR(PrivateReducer):
     Attributes
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
-        Orthonormal rows, in the units of x, most explaining first.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        What the known noise alone adds to the directions (first order; sampling error is not in it).
+        Unit rows, in the units of x, most explaining first. Scores along them are uncorrelated under the released
+        covariance, and y rises with each; of classes the second of two has the larger scores.
+    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
+        Root mean square error of `directions_`, and the part of it that privacy noise alone makes.
+    loadings_, loadings_errors_ : ndarray of shape (n_directions, n_features)
+        What one standard deviation of each feature does, rows of length one, and its root mean square error.
     eigenvalues_ : ndarray of shape (n_directions,)
-        Part of the variance of a function of y that the direction explains, in [0, 1].
+        Part of the variance of a function of y that the direction explains; bias by noise and clipping is removed.
+    choice_ : Choice
+        The number of directions, why, and `p_values` of the singular values.
+    verdict_ : Verdict
+        `level`, "reliable", "weak" or "noise", and `sentence`: whether the fit would come out the same again.
     mean_, scale_ : ndarray of shape (n_features,)
         Released centre and standard deviation of the (clipped) features.
     bounds_ : Bounds
         Those given, or those found.
+    unseen_features_ : ndarray
+        Names (or positions) of features of which no spread was seen: constants, or rare values that do not show
+        through the noise. Their scale is a guess, wide rather than narrow.
     ledger_ : Ledger
         Every release with purpose, sensitivity, noise and cost; ``ledger_.guarantee`` is the privacy statement.
     picture_ : Picture or None
@@ -80,6 +107,11 @@ class PrivateSIR(PrivateReducer):
     -----
     The guarantee covers everything set by ``fit``. ``transform`` returns values of the records handed to it: they
     are the caller's own and are not private.
+
+    Errors, p-values, eigenvalues and the verdict are worked out from the releases when they are first asked for: the
+    fit is made again on stand-ins for the population that the releases describe (`sfumato.forecast.belief`), which
+    takes about a second. They say how far a fresh sample and fresh noise would move the result, not how far clipping
+    moves it from SIR without privacy.
 
     Examples
     --------
@@ -100,7 +132,7 @@ class PrivateSIR(PrivateReducer):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
+        bounds: GivenBounds = None,
         method: str = "auto",
         *,
         relation: str = "replace",
@@ -168,15 +200,55 @@ class PrivateSIR(PrivateReducer):
         return with_best_method(task, budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation))
 
     def _keep(self, outcome: Outcome, ledger: Ledger) -> None:
-        self.directions_ = outcome.spectrum.directions
-        self.standard_errors_ = outcome.spectrum.standard_errors
-        self.eigenvalues_ = outcome.fit.eigenvalues
+        for name in ASSESSED:  # of an earlier fit
+            self.__dict__.pop(name, None)
+        self.directions_ = outcome.directions
         self.mean_ = outcome.centre
         self.scale_ = outcome.scale
         self._keep_bounds(outcome.located)
-        self.choice_ = outcome.fit.choice
         self.picture_: Picture | None = outcome.picture
         self.ledger_ = ledger
+        assert outcome.belief is not None
+        self._belief = outcome.belief
+
+    @cached_property
+    def standard_errors_(self) -> FloatArray:
+        """Root mean square error of `directions_`."""
+        return self._wide(self._belief.errors.directions)
+
+    @cached_property
+    def privacy_errors_(self) -> FloatArray:
+        """The part of `standard_errors_` that privacy noise alone makes."""
+        return self._wide(self._belief.privacy_errors.directions)
+
+    @cached_property
+    def loadings_(self) -> FloatArray:
+        """What one standard deviation of each feature does."""
+        return unit_rows(self.directions_ * self.scale_)
+
+    @cached_property
+    def loadings_errors_(self) -> FloatArray:
+        """Root mean square error of `loadings_`."""
+        return self._wide(self._belief.errors.loadings)
+
+    @cached_property
+    def eigenvalues_(self) -> FloatArray:
+        """Part of the variance of a function of y that each direction explains."""
+        return self._belief.eigenvalues
+
+    @cached_property
+    def choice_(self) -> Choice:
+        """The number of directions, and what it rests on."""
+        return self._belief.tested
+
+    @cached_property
+    def verdict_(self) -> Verdict:
+        """Whether the fit would come out the same again."""
+        return self._belief.verdict
+
+    def _wide(self, rows: FloatArray) -> FloatArray:
+        """Rows about the features of the fit, as rows about all features."""
+        return rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,19 +4,22 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Self
 
-from sfumato.bounds import Bounds
+import numpy as np
+
+from sfumato.bounds import GivenBounds
 from sfumato.errors import InputError
 from sfumato.estimators.base import known_of
 from sfumato.estimators.parameters import chosen_method, directions_of, share_of
 from sfumato.estimators.session import open_session
 from sfumato.estimators.sir import PICTURE_SHARE, PrivateSIR
-from sfumato.estimators.sparse_pipeline import SparseTask, run_sparse, usual_picks
+from sfumato.estimators.sparse_pipeline import SparseTask, run_sparse, spread_columns, usual_picks
 from sfumato.iterate.screening import Screen
 from sfumato.privacy.asking import drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import Response
 from sfumato.sources import ResponseKind
+from sfumato.typing import FloatArray
 
 METHODS = ("auto", "screen")
 
@@ -34,7 +37,7 @@ class PrivateSparseSIR(PrivateSIR):
         The total privacy budget of everything that touches the data.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, optional
+    bounds : Bounds, mapping, "search" or None
         Range of each feature, known without looking at the data. A sign is that of the difference from the *middle*
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
@@ -50,12 +53,15 @@ class PrivateSparseSIR(PrivateSIR):
     Attributes
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
-        Orthonormal rows, zero outside `support_`.
+        Unit rows, zero outside `support_`.
     support_ : ndarray of int
         Columns kept, in increasing order.
     screen_ : Screen or None
         Columns picked (best first), their released scores and the threshold they had to pass.
-    standard_errors_, eigenvalues_, mean_, scale_, bounds_, ledger_, picture_
+    standard_errors_, privacy_errors_, loadings_, loadings_errors_, eigenvalues_, choice_, verdict_
+        As in `PrivateSIR`, for the features kept; which ones are is not part of the errors. There are no p-values: the
+        features were kept for what they have to do with y.
+    mean_, scale_, bounds_, ledger_, picture_
         As in `PrivateSIR`; of features that were not kept nothing was learnt, so `mean_` and `scale_` are middle and
         half width of their bounds (0 and 1 without bounds).
 
@@ -77,7 +83,7 @@ class PrivateSparseSIR(PrivateSIR):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
+        bounds: GivenBounds = None,
         method: str = "auto",
         *,
         max_features: int | str = "auto",
@@ -114,6 +120,10 @@ class PrivateSparseSIR(PrivateSIR):
         self.support_ = screened.kept
         self._keep(outcome, session.ledger)
         return self
+
+    def _wide(self, rows: FloatArray) -> FloatArray:
+        """Zero for features that were not kept."""
+        return spread_columns(np.zeros((len(rows), len(self.mean_))), self.support_, rows)
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
         return self._sparse_task(n_features, n_records, response)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Bounds, GivenBounds, Grid
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer, bounds_only, common_scale
 from sfumato.estimators.parameters import chosen_method
@@ -135,7 +135,7 @@ class PrivateSparsePCA(PrivateReducer):
         Number of components.
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
-    bounds : Bounds, optional
+    bounds : Bounds, mapping, "search" or None
         Range of each feature, known without looking at the data; a feature's variance is taken about the middle, so
         choose it near the typical value. Generous bounds cost nothing: the size at which entries are clipped is
         found privately. None: location and scale of *all* features are found privately, which needs many records.
@@ -192,7 +192,7 @@ class PrivateSparsePCA(PrivateReducer):
         n_directions: int = 1,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        bounds: Bounds | None = None,
+        bounds: GivenBounds = None,
         max_features: int = USUAL,
         method: str = "auto",
         *,

@@ -25,7 +25,6 @@ from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.solve.spectral import Spectrum
 from sfumato.statistics.columns import OnColumns
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, Relation
@@ -193,7 +192,7 @@ def run_sparse(task: SparseTask) -> Asking[tuple[Outcome, Screen]]:
         picture=task.picture,
         schedule=task.schedule,
     )
-    outcome = yield from on_columns(solve(small, ranks, settled(bounds, len(found.kept))), found.kept)
+    outcome = yield from on_columns(solve(small, ranks, settled(bounds, len(found.kept)), tested=False), found.kept)
     return spread(outcome, task.known, found.kept), found
 
 
@@ -215,27 +214,23 @@ def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
 
 def spread(outcome: Outcome, known: PartialBounds, columns: IntArray) -> Outcome:
     """The outcome with zeros for features that were not kept; their centre and scale are those of the bounds."""
-    p, spectrum, found = known.n_features, outcome.spectrum, outcome.located.bounds
+    p, found = known.n_features, outcome.located.bounds
     lower, upper = np.nan_to_num(known.lower, nan=-1.0), np.nan_to_num(known.upper, nan=1.0)
-    lower, upper = _put(lower, columns, found.lower), _put(upper, columns, found.upper)
+    lower, upper = (spread_columns(*both) for both in ((lower, columns, found.lower), (upper, columns, found.upper)))
     public = Bounds(lower, upper).grid(p)
-    wide = np.zeros((len(spectrum.directions), p))
     return Outcome(
-        Spectrum(
-            _put(wide, columns, spectrum.directions),
-            _put(wide, columns, spectrum.standard_errors),
-            spectrum.singular_values,
-        ),
+        spread_columns(np.zeros((len(outcome.directions), p)), columns, outcome.directions),
         outcome.fit,
         outcome.ranks,
         settled(Bounds(lower, upper), p),
-        _put(public.centre, columns, outcome.centre),
-        _put(public.half_width, columns, outcome.scale),
+        spread_columns(public.centre, columns, outcome.centre),
+        spread_columns(public.half_width, columns, outcome.scale),
         outcome.picture,
+        outcome.belief,
     )
 
 
-def _put(into: FloatArray, columns: IntArray, values: FloatArray) -> FloatArray:
+def spread_columns(into: FloatArray, columns: IntArray, values: FloatArray) -> FloatArray:
     """A copy with the last axis' `columns` replaced."""
     filled = into.copy()
     filled[..., columns] = values

@@ -10,6 +10,7 @@ from sfumato.estimators.pipeline import Outcome, Task, solve
 from sfumato.estimators.sir import PrivateSIR
 from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.sparse import SparseSites
+from sfumato.forecast.evidence import Heard
 from sfumato.iterate.location import Located, Location, find_bounds, settled
 from sfumato.iterate.ranks import find_ranks
 from sfumato.privacy.asking import Asking
@@ -120,5 +121,6 @@ def in_own_units(task: Task | SparseSites) -> Task:
 
 def run_in_own_units(task: Task) -> Asking[Outcome]:
     """Walk the rest of the plan once every site has found its bounds."""
-    ranks = yield from find_ranks(task.response, task.walked.bins)
-    return (yield from solve(task, ranks, settled(UNITS, task.n_features)))
+    heard = Heard()
+    ranks = yield from heard.of(find_ranks(task.response, task.walked.bins))
+    return (yield from solve(task, ranks, settled(UNITS, task.n_features), heard))

@@ -63,6 +63,8 @@ def check(query: BoundedSum, facts: Facts) -> None:
             _whitening(query.whitening, facts)
             _groups(query.bins, query.slice_of, query.n_slices, facts)
             _demand(1e-3 <= query.slice_weight <= 1e3, "its weight is out of range")
+            counted = query.count_weight == 0.0 or 1e-3 <= query.count_weight <= 1e3
+            _demand(counted, "its weight of the counts is out of range")
         case ProjectionHistogram():
             _whitening(query.whitening, facts)
             _groups(query.bins, query.group_of, query.n_groups, facts)

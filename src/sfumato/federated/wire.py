@@ -58,6 +58,7 @@ FIELDS: Mapping[type, Mapping[str, Any]] = {
         "slice_of": "integers",
         "n_slices": "count",
         "slice_weight": "number",
+        "count_weight": "number",
     },
     SignScores: {"centre": "floats", "bins": Bins, "table": "floats"},
     OnColumns: {"query": "question", "columns": "integers"},

@@ -182,7 +182,7 @@ class IndexResponse(PointPopulation):
         return index, y, np.eye(p), np.eye(k, p)
 
     def distance(self, outcome: Any) -> float:
-        return subspace_distance(outcome.spectrum.directions, self._truth)
+        return subspace_distance(outcome.directions, self._truth)
 
     def plain_distance(self, points: Records, counts: FloatArray) -> float:
         return subspace_distance(slice_directions(points, counts, self.n_directions), self._truth)

@@ -53,9 +53,12 @@ class StandIn:
         a point counts ``m + sqrt(m)`` or ``m - sqrt(m)`` times, half of the points each: sums then have the same mean
         and variance, and are as good as normal.
         """
-        names = [line.name for line in plan.lines]
-        streams = dict(zip(names, rng.spawn(len(names)), strict=True))
-        return cls(tuple(_resampled(points, n, rng)), plan, relation, streams)
+        return cls(tuple(_resampled(points, n, rng)), plan, relation, _streams(plan, rng))
+
+    @classmethod
+    def even(cls, points: Records, n: float, plan: Plan, relation: Relation, rng: np.random.Generator) -> Self:
+        """As n records of which equally many are at every point: no sampling error, only the noise of the plan."""
+        return cls(((n / len(points), points),), plan, relation, _streams(plan, rng))
 
     def answer(self, query: BoundedSum, line: str) -> Release:
         """The sum over the points with the noise of the plan's line, as the door would give it."""
@@ -86,6 +89,11 @@ class StandIn:
         y = np.concatenate([records.y for _, records in self.pieces])
         counts = np.concatenate([np.full(len(records), weight) for weight, records in self.pieces])
         return Records(x, y), counts
+
+
+def _streams(plan: Plan, rng: np.random.Generator) -> dict[str, np.random.Generator]:
+    names = [line.name for line in plan.lines]
+    return dict(zip(names, rng.spawn(len(names)), strict=True))
 
 
 def _resampled(points: Records, n: float, rng: np.random.Generator) -> Iterator[tuple[float, Records]]:

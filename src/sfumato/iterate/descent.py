@@ -5,6 +5,7 @@ Sliced inverse regression is the multivariate regression of functions f(y) on x:
 ``sum z (f - C^T z)^T``, whose sensitivity shrinks with the residual, while that of ``x x^T`` never does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from sfumato.release import Release
 from sfumato.solve.basis import cosines, indicators
 from sfumato.solve.counts import quantile
 from sfumato.solve.dimension import Choice, choose
+from sfumato.solve.links import Links, links_of
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.whitening import Whitening
 from sfumato.typing import FloatArray
@@ -47,15 +49,24 @@ class State:
     noise_std: float
     scale: float
 
+    @property
+    def links(self) -> Links:
+        """How the functions of y in the table depend on z, intercepts left out."""
+        return links_of(self.coefficients[:-1], self.table)
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Result: coefficients (p, columns) in whitened coordinates, their noise, and the choice of dimension."""
+    """Result: how functions of y depend on z, at first sight and in the end, and how many of the links to keep."""
 
-    coefficients: FloatArray
-    noise_std: float
+    first: Links
+    links: Links
     choice: Choice
     eigenvalues: FloatArray
+
+
+Chooser = Callable[[Links], Choice]
+"""How many directions to keep, given the first links seen."""
 
 
 def plan_descent(schedule: Schedule, share: float, histogram_share: float) -> tuple[Line, ...]:
@@ -76,16 +87,19 @@ def descend(
     n: float,
     n_directions: int | None,
     schedule: Schedule,
+    chooser: Chooser | None = None,
 ) -> Asking[Fit]:
     """Walk the schedule; choose the number of directions after the first step if it is not given."""
     state = init(whitening, ranks, n_directions, schedule)
     for t in range(1, len(schedule.shares) + 1):
         state = yield from step(whitening, ranks, state, t, n, schedule)
         if t == 1:
-            choice = choose(state.coefficients[:-1], state.noise_std, n, n_directions)
+            first, seen = state.links, state.coefficients[:-1]
+            choice = chooser(first) if chooser else choose(seen, state.noise_std, n, n_directions)
         state = compress(state, choice.n_directions, schedule)
-    k = choice.n_directions
-    return Fit(state.coefficients[:-1], state.noise_std, choice, explained(state, ranks.probabilities)[:k])
+    links = state.links
+    explained = np.clip(links.explained(ranks.probabilities), 0.0, 1.0)
+    return Fit(first, links, choice, explained[: choice.n_directions])
 
 
 def init(whitening: Whitening, ranks: Ranks, n_directions: int | None, schedule: Schedule) -> State:
@@ -129,13 +143,3 @@ def compress(state: State, n_directions: int, schedule: Schedule) -> State:
     if v.shape[1] < state.table.shape[1]:
         v[:, n_directions:] *= schedule.extra_weight
     return State(state.table @ v, state.coefficients @ v, state.noise_std, state.scale)
-
-
-def explained(state: State, probabilities: FloatArray) -> FloatArray:
-    """SIR's eigenvalues: the part of the variance of each response direction that x explains, in [0, 1]."""
-    _, s, vt = np.linalg.svd(state.coefficients[:-1], full_matrices=False)
-    functions = state.table @ vt.T
-    mean = probabilities @ functions
-    variance = probabilities @ (functions - mean) ** 2
-    ratio = np.divide(s**2, variance, out=np.zeros_like(s), where=variance > 1e-12)
-    return np.asarray(np.clip(ratio, 0.0, 1.0))

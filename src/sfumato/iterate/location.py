@@ -50,10 +50,14 @@ WIDTH = 8.0
 everything is that many half widths wide, so that its unit is like that of the others."""
 SEEN_IN_BOX = 4.0
 """Standard errors by which a count inside known bounds is surely not zero."""
+AGREE = 3.0
+"""Factor within which the units of features agree well enough."""
 PLACED = 8.0
 """Standard errors of records off the middle that stand out nowhere: enough to tell where they are likely to be ..."""
 MISSING = 2.0
 """... or only that there are some."""
+HEAVIEST = 1.0 / 3.0
+"""Slowest fall of a tail, from an octave to the next; at a quarter, each octave adds as much to the mean square."""
 RATHER_UNIT = 0.9
 """How much rather those few are taken for rare events, 0 and 1, than for rare amounts of another size."""
 UNIT = OCTAVES + 1
@@ -260,13 +264,30 @@ def _bounds(known: PartialBounds, view: _View, counts: Release, n_records: int |
     # Nothing was seen inside known bounds: as wide as they allow from the middle, which is where most records are.
     widest = np.maximum(middle - known.lower[asked], known.upper[asked] - middle)
     half = np.where(boxed & ~shown, widest, half)
-    centre, half_width = known.lower / 2 + known.upper / 2, WIDTH * (known.upper / 2 - known.lower / 2)
+    centre, half_width = known.lower / 2 + known.upper / 2, known.upper / 2 - known.lower / 2
+    told = boxed & shown
+    middle[told], half[told] = _agreeing(middle[told], half[told], centre[asked[told]], half_width[asked[told]])
+    half_width *= WIDTH
     centre[asked], half_width[asked] = middle, half
     lower, upper, unseen = known.lower.copy(), known.upper.copy(), np.zeros(known.n_features, dtype=bool)
     found = known.unknown
     lower[found], upper[found] = (centre - half_width)[found], (centre + half_width)[found]
     unseen[asked] = ~shown
     return Located(Bounds(lower, upper), unseen, (centre, half_width))
+
+
+def _agreeing(
+    middle: FloatArray, half: FloatArray, centre: FloatArray, half_width: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Units inside known bounds: in proportion to the bounds, but for features that clearly are not.
+
+    What was found is noisy, the bounds are not. Units need to agree within a small factor only.
+    """
+    ratio = half / half_width
+    usual = np.median(ratio) if len(ratio) else 1.0
+    agrees = np.abs(np.log(ratio / usual)) < np.log(AGREE)
+    half = np.where(agrees, usual * half_width, half)
+    return np.where(agrees & (np.abs(middle - centre) < half / WIDTH), centre, middle), half
 
 
 def _half_widths(
@@ -312,14 +333,14 @@ def _half_width(counts: FloatArray, noise: float, n: float, end: int) -> float:
 def _tail(counts: FloatArray, noise: float, end: int) -> FloatArray:
     """Counts beyond the last octave that is seen, as they go on falling, down to a single record.
 
-    They fall at the rate of the last two octaves, or faster if the next count says so. A light tail adds next to
+    They fall at the rate of the last two octaves, or as fast as the next count surely says. A light tail adds next to
     nothing; of a heavy one, the rare records far out make up most of the scale.
     """
     before, last = (float(counts[end - k]) if end >= k else 0.0 for k in (2, 1))
     if last <= 1.0:
         return np.empty(0)
-    following = max(float(counts[end]), 0.0) + noise if end < len(counts) else 0.0
-    rate = min(last / max(before, 1.0), following / last, 1.0 / 3.0)
+    following = float(counts[end]) - 2.0 * noise if end < len(counts) else 0.0
+    rate = min(last / max(before, 1.0), following / last, HEAVIEST)
     if rate <= 1e-6:
         return np.empty(0)
     return np.asarray(last * rate ** np.arange(1, int(np.log(last) / -np.log(rate)) + 1))

@@ -45,14 +45,17 @@ def plan_ranks(response: Response, share: float) -> tuple[Line, ...]:
 def find_ranks(response: Response, n_bins: int = BINS) -> Asking[Ranks]:
     """Bins and probabilities of the response. Never raises: where nothing stands out, the bins stay coarse."""
     if response.categories is not None:
-        bins = Bins(_NO_EDGES, categories=response.categories)
-        counts = yield from ask(ResponseHistogram(bins), "ranks")
-        return _ranks(bins, _classes(counts) if response.hashed else counts)
+        return (yield from count_ranks(Bins(_NO_EDGES, categories=response.categories), response))
     edges = octave_edges()
     for name in ("response magnitude", "response span"):
         edges = refine(edges, (yield from ask(ResponseHistogram(Bins(edges)), name)), n_bins)
-    bins = Bins(edges)
-    return _ranks(bins, (yield from ask(ResponseHistogram(bins), "ranks")))
+    return (yield from count_ranks(Bins(edges), response))
+
+
+def count_ranks(bins: Bins, response: Response) -> Asking[Ranks]:
+    """Probabilities of known bins: the last line of `plan_ranks`."""
+    counts = yield from ask(ResponseHistogram(bins), "ranks")
+    return _ranks(bins, _classes(counts) if response.hashed else counts)
 
 
 def refine(edges: FloatArray, counts: Release, bins: int) -> FloatArray:

@@ -55,7 +55,9 @@ def _form(fields: dict[str, Any]) -> Randomiser:
     try:
         match fields.get("kind"):
             case "slices":
-                return SliceRandomiser(fields["epsilon"], fields["edges"], fields["classes"])
+                # forms that do not say so are older: anything that was not declared had an answer of its own
+                others = fields.get("others", True) is not False
+                return SliceRandomiser(fields["epsilon"], fields["edges"], fields["classes"], others=others)
             case "numbers":
                 names = ("lower", "upper", "epsilon", "delta", "mechanism")
                 return NumberRandomiser(*(fields[name] for name in names))

@@ -43,7 +43,10 @@ class SliceRandomiser(Randomiser):
     edges : sequence of float, optional
         Public edges between slices of a number y; ``len(edges) + 1`` slices.
     classes : sequence, optional
-        Public classes of y instead; anything else shares one more class.
+        Public classes of y instead.
+    others : bool
+        Whether anything else has an answer of its own, one more, at the price of more lies about all. False: it is
+        told as the last class.
 
     Notes
     -----
@@ -64,15 +67,22 @@ class SliceRandomiser(Randomiser):
     epsilon: float
     edges: tuple[float, ...] | None
     classes: tuple[Any, ...] | None
+    others: bool
 
     def __init__(
-        self, epsilon: float, edges: Sequence[float] | None = None, classes: Sequence[Any] | None = None
+        self,
+        epsilon: float,
+        edges: Sequence[float] | None = None,
+        classes: Sequence[Any] | None = None,
+        *,
+        others: bool = False,
     ) -> None:
         if (edges is None) == (classes is None):
             raise InputError("edges or classes must be given, one of them; for instance edges=[0.0].")
         object.__setattr__(self, "epsilon", epsilon_of(epsilon))
         object.__setattr__(self, "edges", None if edges is None else _edges(edges))
         object.__setattr__(self, "classes", None if classes is None else tuple(as_cells(classes).tolist()))
+        object.__setattr__(self, "others", bool(others))
         if not 2 <= self.n_slices <= MOST_SLICES:
             raise InputError(f"edges or classes must make 2 to {MOST_SLICES} slices, got {self.n_slices}.")
         keys_of(self.classes or (), "classes")
@@ -80,7 +90,7 @@ class SliceRandomiser(Randomiser):
     @property
     def n_slices(self) -> int:
         """Number of possible answers."""
-        return len(self.edges) + 1 if self.edges is not None else len(self.classes or ()) + 1
+        return len(self.edges) + 1 if self.edges is not None else len(self.classes or ()) + self.others
 
     @property
     def kept(self) -> float:
@@ -114,6 +124,7 @@ class SliceRandomiser(Randomiser):
             "epsilon": self.epsilon,
             "edges": None if self.edges is None else list(self.edges),
             "classes": None if self.classes is None else list(self.classes),
+            "others": self.others,
         }
 
     def slices(self, y: Any) -> IntArray:
@@ -125,7 +136,9 @@ class SliceRandomiser(Randomiser):
             raise InputError("y must be one class per person; give a single class or a 1-d array.")
         if "missing" in kinds_of(raw) or (is_number(raw) and not is_finite(raw)):
             raise InputError(MISSING)
-        return np.asarray(encode_response(raw, Response(categories=self.n_slices), self.classes), dtype=np.int64)
+        known = Response(categories=len(self.classes or ()) + 1)
+        codes = np.asarray(encode_response(raw, known, self.classes), dtype=np.int64)
+        return np.minimum(codes, self.n_slices - 1)
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
         source, exact = source_of(noise), self.slices(y)

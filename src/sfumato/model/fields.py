@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import SEARCH, Bounds, PartialBounds
 from sfumato.errors import SfumatoError
 from sfumato.model.strict import LARGEST, Node
 from sfumato.typing import FloatArray, IntArray, Relation
@@ -145,6 +145,36 @@ def bounds(name: str) -> Reader:
         return checked(node, lambda: Bounds(lower, upper))
 
     return read
+
+
+def said_of_bounds(name: str) -> Reader:
+    """The parameter ``bounds``: null, "search", bounds of all features, or those of some, by name or position."""
+    of_all = bounds(name)
+
+    def read(node: Node, sizes: Sizes) -> Any:
+        if node.is_null or isinstance(node.value, str):
+            return None if node.is_null else node.one_of((SEARCH,))
+        if not isinstance(node.value, dict) or "columns" not in node.value:
+            return of_all(node, sizes)
+        said = {}
+        for element in node.fields("columns")["columns"].elements():
+            column, *ends = element.elements()
+            key = column.text() if isinstance(column.value, str) else column.whole(0, sizes[name] - 1)
+            said[key] = _said_of_column(element, ends)
+        return checked(node, lambda: PartialBounds.of(said, sizes[name])) and said
+
+    return read
+
+
+def _said_of_column(node: Node, ends: list[Node]) -> Any:
+    """ "search", two numbers, or three whole ones for a range of integers."""
+    if not 1 <= len(ends) <= 3 or (len(ends) == 3 and ends[2].value == 0):
+        node.refuse("a column with 'search', two numbers, or three for a range of integers")
+    if len(ends) == 1:
+        return ends[0].one_of((SEARCH,))
+    if len(ends) == 2:
+        return tuple(end.number() for end in ends)
+    return range(*(end.whole(-(2**31), 2**31) for end in ends))
 
 
 def labels(node: Node, sizes: Sizes) -> list[Any]:

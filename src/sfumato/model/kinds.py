@@ -29,6 +29,7 @@ from sfumato.model.fields import (
     places,
     record,
     relation,
+    said_of_bounds,
     series,
     truth,
     whole,
@@ -106,7 +107,7 @@ PARAMETERS: dict[str, Reader] = {
     "relation": relation,
     "rows_per_person": optional(whole(1, MOST_ROWS)),
     "n_directions": given(lambda value, sizes: directions_of(value, sizes["most"])),
-    "bounds": optional(bounds("p")),
+    "bounds": said_of_bounds("p"),
     "random_state": optional(whole()),
 }
 CLASSES: dict[str, Reader] = {"classes": optional(labels)}
@@ -195,7 +196,7 @@ MODELS = (
         EXPLAINING | {"rule": RULE, "used": places("h", "codes")},
         discriminant,
     ),
-    Kind(cca.PrivateCCA, PARAMETERS | {"y_bounds": optional(bounds("q"))} | _by(cca.METHODS), PAIRS, pair),
+    Kind(cca.PrivateCCA, PARAMETERS | {"y_bounds": said_of_bounds("q")} | _by(cca.METHODS), PAIRS, pair),
 )
 KINDS = {kind.make.__name__: kind for kind in MODELS}
 MORE = ("sfumato.research.members",)

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import __version__
+from sfumato.bounds import SEARCH
 from sfumato.errors import InputError
 from sfumato.estimators.base import PrivateReducer
 from sfumato.files import Columns
@@ -88,11 +89,26 @@ def content(
 
 def _parameters(estimator: Any, kind: Kind) -> dict[str, Any]:
     """The parameters; a seed that is no number was used up by the fit."""
-    values = {name: getattr(estimator, name) for name in kind.parameters}
+    values = {name: _said(getattr(estimator, name)) for name in kind.parameters}
     if values[OPTIONAL] is None:
         del values[OPTIONAL]
     seeded = isinstance(values["random_state"], (int, np.integer))
     return values if seeded else values | {"random_state": None}
+
+
+def _said(value: Any) -> Any:
+    """A parameter; bounds of some columns as a list, since a column may be given by its position."""
+    if not isinstance(value, Mapping):
+        return value
+    ends = {column: _ends(given) for column, given in value.items()}
+    return {"columns": [[column, *given] for column, given in ends.items()]}
+
+
+def _ends(given: Any) -> tuple[Any, ...]:
+    """What is said of one column."""
+    if isinstance(given, range):
+        return given.start, given.stop, given.step
+    return (SEARCH,) if given is None or isinstance(given, str) else tuple(given)
 
 
 def plain(value: Any) -> Any:

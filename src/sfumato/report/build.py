@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.base import clone
 
+from sfumato.bounds import Bounds
 from sfumato.iterate.picture import Picture
 from sfumato.report import words
 from sfumato.report.account import account_of
@@ -74,7 +76,11 @@ def _notes(estimator: Any, units: str) -> tuple[str, ...]:
     ]
     if kept(estimator) is not None:
         notes.append("Features that were not kept have weight zero and are not listed.")
-    if getattr(estimator, "bounds", None) is not None:
+    unseen = getattr(estimator, "unseen_features_", ())
+    if len(unseen):
+        names = ", ".join(map(str, unseen))
+        notes.append(f"No spread was seen of {names}: constant, or too few values that differ. Its scale is a guess.")
+    if isinstance(getattr(estimator, "bounds", None), Bounds | Mapping):
         notes.append("Values outside the given bounds were moved to the nearest bound before anything was computed.")
     return tuple(notes)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
+from sfumato.bounds import Bounds
 from sfumato.report.account import Account
 from sfumato.report.figures import MISSING, plural
 from sfumato.report.loadings import SECOND, kept
@@ -95,8 +97,13 @@ def _bounds(estimator: Any) -> str:
     parameters = [name for name in ("bounds", "y_bounds") if hasattr(estimator, name)]
     if not parameters:
         return ""
-    given = all(getattr(estimator, name) is not None for name in parameters)
-    return "given" if given else "found privately, charged below" if hasattr(estimator, "bounds_") else ""
+    said = [getattr(estimator, name) for name in parameters]
+    if all(isinstance(one, Bounds) for one in said):
+        return "given"
+    if not hasattr(estimator, "bounds_"):
+        return ""
+    some = "given for some features, the others " if any(isinstance(one, Bounds | Mapping) for one in said) else ""
+    return f"{some}found privately, charged below"
 
 
 def meanings(estimator: Any) -> tuple[str, ...]:

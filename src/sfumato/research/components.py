@@ -237,7 +237,7 @@ def _grid(task: SparsePrincipalTask) -> Asking[tuple[Located, Grid]]:
 
 
 def _descend(grid: Grid, clip: float, state: Loadings, n: float) -> Asking[Loadings]:
-    """Algorithm 3 of Xia, Zhang and Cai for ``-tr(B^T S B) + penalty |B^T B - I|^2`` (their appendix A).
+    """Algorithm 3 of Xia, Zhang and Cai for ``-tr(B^T S B) + (penalty / 2) |B^T B - I|^2`` (their appendix A).
 
     Half the gradient is ``-S B + penalty B (B^T B - I)``; only ``S B``, the mean of ``x e^T`` with ``e = B^T (x - m)``
     truncated, needs the records. The penalty is the largest released eigenvalue; its minimiser then has columns of

@@ -57,12 +57,17 @@ def fsir_paper(
     mechanism: Literal["iid", "mvg"],
     *,
     truncation: float = 3.0,
+    smallest: int | None = None,
+    normalised: bool = False,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, Ledger]:
     """Directions (k, p) from ``(x, slice of y)`` at each site, and a ledger that claims nothing.
 
-    The truncation level is not printed; 3 keeps 99.7 % of standard normal coordinates. Covariances get the noise of
-    Lemma 1 (with the square root its second statement has) and are averaged: the printed merge squares them.
+    The truncation level is not printed; 3 keeps 99.7 % of standard normal coordinates. The noise is scaled by n_0, the
+    size of the `smallest` slice, which is counted at each site unless it is given. Algorithm 2 divides its ratios by
+    the sum of the singular values; `normalised`, by that of their inverses, as its own bound needs. Covariances get
+    the noise of Lemma 1 (with the square root its second statement has) and are averaged: the printed merge squares
+    them.
     """
     warning = f"FSIR-{mechanism.upper()} as printed gives no privacy: {REASONS[mechanism]}"
     warnings.warn(warning, PrivacyWarning, stacklevel=2)
@@ -71,7 +76,9 @@ def fsir_paper(
     means, covariance = np.zeros((p, slices)), np.zeros((p, p))
     for x, slice_of in sites:
         weight = len(x) / total
-        means = means + weight * _means(x, slice_of, slices, epsilon, delta, mechanism, truncation, rng)
+        least = max(int(np.bincount(slice_of, minlength=slices).min()), 1) if smallest is None else smallest
+        options = (mechanism, truncation, least, normalised)
+        means = means + weight * _means(x, slice_of, slices, epsilon, delta, *options, rng)
         covariance = covariance + weight * _covariance(x, epsilon, delta, rng)
     u = np.linalg.svd(means, full_matrices=False)[0][:, :k]
     directions = np.linalg.qr(np.linalg.pinv(covariance) @ u)[0].T
@@ -89,27 +96,34 @@ def _means(
     delta: float,
     mechanism: str,
     truncation: float,
+    smallest: int,
+    normalised: bool,
     rng: np.random.Generator,
 ) -> FloatArray:
     """Proposition 2 or Algorithm 2 of the paper."""
     n, p = x.shape
     one_hot = np.eye(slices)[slice_of]
     truncated = np.clip(x, -truncation, truncation).T @ one_hot / n
-    smallest = max(int(one_hot.sum(axis=0).min()), 1)
     if mechanism == "iid":
         sensitivity = 2 * truncation * math.sqrt(p) / smallest
         std = sensitivity * math.sqrt(max(math.log(1 / delta), 0.0)) / epsilon
         return np.asarray(truncated + std * rng.standard_normal((p, slices)))
     w, s, _ = np.linalg.svd(truncated, full_matrices=True)
-    values = np.zeros(p)
-    values[: len(s)] = s
-    if len(s) > 1:  # the largest gap ends the structure; the values behind it are made equal
-        d = int(np.argmax(values[: len(s) - 1] - values[1 : len(s)])) + 1
-        values[d:] = values[d:].mean()
+    values = pseudo_values(s, p)
     bound = smallest**2 * epsilon**2 / (8 * truncation**2 * p * math.log(2 / delta))
-    ratio = 1.0 / np.maximum(values, 1e-12) / values.sum()
+    ratio = 1.0 / values / ((1.0 / values).sum() if normalised else values.sum())
     noise = w @ (1.0 / np.sqrt(bound * ratio)[:, None] * rng.standard_normal((p, slices)))
     return np.asarray(x.T @ one_hot / n + noise)
+
+
+def pseudo_values(singular: FloatArray, p: int) -> FloatArray:
+    """Algorithm 2, steps 3 and 5: behind the largest gap singular values (zeros added up to p) are made equal."""
+    values = np.zeros(p)
+    values[: len(singular)] = singular
+    if len(singular) > 1:
+        d = int(np.argmax(values[: len(singular) - 1] - values[1 : len(singular)])) + 1
+        values[d:] = values[d:].mean()
+    return np.maximum(values, 1e-12)
 
 
 def _covariance(x: FloatArray, epsilon: float, delta: float, rng: np.random.Generator) -> FloatArray:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from html import escape
 
 from sfumato.research.run import POINT, Done, cells, columns, table
-from sfumato.research.study import Row, Study, Summary
+from sfumato.research.scatter import INK, Panel, document, side_by_side
+from sfumato.research.study import CHOSEN, Row, Study, Summary
 
 OURS = "#1b5e8c"
 OTHERS = ("#888888", "#b3402a", "#e08a6d", "#4f7942", "#a3c08a", "#7a5195", "#c3a2d6", "#d9a521", "#222222")
-_INK = "font-family='system-ui, sans-serif' font-size='12' fill='#444'"
+NOT_RIVALS = ("SIR", "Oracle-SIR", "Lasso-SIR", CHOSEN)
+"""Printed columns that promise no privacy, or are no losses."""
 _SIZE, _EDGE, _TOP = 320, 40, 28
 """Of a panel of curves."""
 _LEFT, _WIDTH, _LINE, _NAME, _ACROSS = 190, 560, 26, 150, 5
@@ -23,16 +25,6 @@ def colours(names: Sequence[str]) -> dict[str, str]:
     """Of every column; that of this package stands out in every picture."""
     others = [name for name in names if name != "sfumato"]
     return {name: OTHERS[others.index(name) % len(OTHERS)] if name in others else OURS for name in names}
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """The curves of one row: marks in a box of this size."""
-
-    label: str
-    marks: str
-    width: int = _EDGE + _SIZE + 130
-    height: int = _TOP + _SIZE + 32
 
 
 def panels(study: Study, done: Done) -> list[Panel]:
@@ -66,7 +58,7 @@ def _panel(label: str, points: dict[str, list[tuple[float, float]]]) -> Panel:
         marks.append(f"<polyline points='{path}' fill='none' stroke='{shades[name]}' stroke-width='2'/>")
         where = f"x='{_EDGE + _SIZE + 8}' y='{_TOP + 16 + 18 * i}' fill='{shades[name]}'"
         marks.append(f"<text {where}>{escape(name)}</text>")
-    return Panel(label, "".join(marks))
+    return Panel(label, "".join(marks), _EDGE + _SIZE + 130, _TOP + _SIZE + 32)
 
 
 def _frame(label: str) -> str:
@@ -122,38 +114,31 @@ class Axis:
         return _LEFT + _WIDTH * part
 
 
-def drawing(study: Study, done: Done) -> str:
-    """A file of its own: the curves of a study that has any, else its dots."""
+def drawing(study: Study, done: Done, data: str | None = None) -> str:
+    """A file of its own: the study's own picture or curves if it has any, else its dots."""
+    if study.picture is not None and data is not None:
+        return study.picture(data)
     found = panels(study, done)
-    if not found:
-        return _document(*dots(study, done), study.title)
-    width, height = sum(one.width for one in found), max(one.height for one in found)
-    placed, left = [], 0
-    for one in found:
-        placed.append(f"<g transform='translate({left} 0)'>{one.marks}</g>")
-        left += one.width
-    return _document("".join(placed), width, height, study.title)
-
-
-def _document(marks: str, width: int, height: int, title: str) -> str:
-    return (
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' {_INK}><title>{escape(title)}</title>"
-        f"<rect width='100%' height='100%' fill='white'/>{marks}</svg>\n"
-    )
+    return side_by_side(found, study.title) if found else document(*dots(study, done), study.title)
 
 
 def picture(study: Study, done: Done) -> str:
     """Part of a page."""
     marks, width, height = dots(study, done)
     title = f"<title>{escape(study.title)}</title>"
-    return f"<svg viewBox='0 0 {width} {height}' role='img' {_INK}>{title}{marks}</svg>"
+    return f"<svg viewBox='0 0 {width} {height}' role='img' {INK}>{title}{marks}</svg>"
 
 
 def dots(study: Study, done: Done) -> tuple[str, int, int]:
     """Marks, width and height: one axis, row by row."""
-    summaries = {key: one for key, one in cells(study, done).items() if POINT not in key[1]}
+    summaries = {
+        key: one for key, one in cells(study, done).items() if POINT not in key[1] and not key[1].startswith(CHOSEN)
+    }
     printed, measured = columns(study, summaries)
-    axis = Axis.of([one.value for one in summaries.values()] + [v for row in study.rows for v in row.printed.values()])
+    axis = Axis.of(
+        [one.value for one in summaries.values()]
+        + [value for row in study.rows for name, value in row.printed.items() if name != CHOSEN]
+    )
     colour = colours(measured)
     legend, top = _legend(colour, bool(printed))
     bottom = top + _LINE * len(study.rows)
@@ -171,7 +156,7 @@ def _row(row: Row, y: int, axis: Axis, summaries: Mapping[tuple[str, str], Summa
         f"<text x='{_LEFT - 12}' y='{y + 4}' text-anchor='end'>{escape(row.label)}</text>"
         f"<line x1='{_LEFT}' x2='{_LEFT + _WIDTH}' y1='{y}' y2='{y}' stroke='#eee'/>"
     ]
-    for name, value in row.printed.items():
+    for name, value in ((name, value) for name, value in row.printed.items() if name != CHOSEN):
         marks.append(_dot(axis.at(value), y, "none", "#555", f"printed {name}: {value}"))
     for name, shade in colour.items():
         if (row.label, name) in summaries:
@@ -197,8 +182,9 @@ def _legend(colour: Mapping[str, str], printed: bool) -> tuple[str, int]:
     return "".join(parts), 56 + 20 * ((len(names) - 1) // _ACROSS)
 
 
-def page(study: Study, done: Done, command: str) -> str:
+def page(study: Study, done: Done, command: str, data: str | None = None) -> str:
     """The page as text; it loads nothing from elsewhere."""
+    own = study.picture(data) if study.picture is not None and data is not None else picture(study, done)
     header, rows = table(study, done)
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
@@ -209,7 +195,7 @@ def page(study: Study, done: Done, command: str) -> str:
         "margin:2em auto;padding:0 1em;color:#222}table{border-collapse:collapse;font-size:13px}"
         "td,th{padding:.25em .6em;border-bottom:1px solid #ddd;text-align:right}"
         "td:first-child,th:first-child{text-align:left}</style></head><body>"
-        f"<h1>{escape(study.title)}</h1><p>{escape(study.note)}</p>{picture(study, done)}{curves(study, done)}"
+        f"<h1>{escape(study.title)}</h1><p>{escape(study.note)}</p>{own}{curves(study, done)}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         f"<p>{study.statistic} over replications ± standard error. Made by <code>{escape(command)}</code>.</p>"
         "</body></html>\n"
@@ -225,7 +211,7 @@ def verdict(study: Study, done: Done) -> list[str]:
         return []
     summaries = cells(study, done)
     sentences = []
-    for method in dict.fromkeys(name for row in study.rows for name in row.printed):
+    for method in dict.fromkeys(name for row in study.rows for name in row.printed if name != CHOSEN):
         pairs = [
             (row.printed[method], summaries[row.label, f"{method} paper"])
             for row in study.rows
@@ -245,7 +231,7 @@ def _reached(method: str, pairs: list[tuple[float, Summary]]) -> str:
         f"{method}: printed {min(printed):.3f} to {max(printed):.3f}; with the printed noise we measure "
         f"{min(measured):.3f} to {max(measured):.3f}. "
         + ("No row reaches" if reached == 0 else f"{reached} of {len(pairs)} rows reach")
-        + " the printed value (the authors' code was not seen)."
+        + " the printed value within two standard errors (the authors' code was not seen)."
     )
 
 
@@ -254,7 +240,7 @@ def _tight(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
     worse, compared = [], 0
     for (label, column), paper in summaries.items():
         tight = summaries.get((label, column.replace(" paper", " tight")))
-        if column.endswith(" paper") and tight is not None:
+        if column.endswith(" paper") and tight is not None and not column.startswith(CHOSEN):
             compared += 1
             if tight.value - paper.value > 2.0 * (tight.error**2 + paper.error**2) ** 0.5:
                 worse.append(f"{column.removesuffix(' paper')} in {label}")
@@ -271,11 +257,24 @@ def _tight(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
 
 
 def _below(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
-    """In how many rows ours is below everything that is printed there; rows beside the printed table do not count."""
-    rows = [row for row in study.rows if row.printed and "," not in row.label and (row.label, "sfumato") in summaries]
-    lost = [row.label for row in rows if summaries[row.label, "sfumato"].value >= min(row.printed.values())]
+    """In how many rows ours is below all private columns printed there, by two standard errors, and where it is not."""
+    found: dict[str, list[str]] = {"below": [], "level": [], "above": []}
+    for row in study.rows:
+        printed = [value for name, value in row.printed.items() if name not in NOT_RIVALS]
+        ours = summaries.get((row.label, "sfumato"))
+        if printed and ours is not None and not row.beside:
+            reach = 2.0 * ours.error if math.isfinite(ours.error) else 0.0
+            gap = ours.value - min(printed)
+            found["below" if gap < -reach else "above" if gap > reach else "level"].append(row.label)
+    rows = sum(map(len, found.values()))
     if not rows:
         return ""
-    return f"sfumato is below every printed column in {len(rows) - len(lost)} of {len(rows)} rows" + (
-        f"; not in: {'; '.join(lost)}." if lost else "."
+    rest = [
+        f"{words}: {'; '.join(found[side])}"
+        for side, words in (("level", "within two standard errors of it"), ("above", "above it"))
+        if found[side]
+    ]
+    whole = (
+        f"sfumato is below the best private value printed in {len(found['below'])} of {rows} rows (two standard errors)"
     )
+    return "; ".join([whole, *rest]) + "."

@@ -8,7 +8,7 @@ from sfumato.bounds import Grid
 from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
-from sfumato.research.pencil import Pencil, Sliced
+from sfumato.research.pencil import Pencil, Sliced, training_half
 from sfumato.research.sums import ProductRows, SliceSums
 from sfumato.statistics.parts import Part
 from sfumato.typing import FloatArray, IntArray
@@ -53,9 +53,13 @@ def plan_steps(share: float, picks: int | None = None) -> tuple[Line, ...]:
     return lines
 
 
-def peel_kernel(grid: Grid, sliced: Sliced, name: str = "peel") -> Asking[IntArray]:
-    """Features with the largest diagonal of the kernel, best first (Algorithm B.5, lines 2 to 6)."""
-    return (yield from pick(SliceSums(grid, sliced.bins), name))
+def peel_kernel(grid: Grid, sliced: Sliced, name: str = "peel", half: bool = False) -> Asking[IntArray]:
+    """Features with the largest diagonal of the kernel, best first (Algorithm B.5, lines 2 to 6).
+
+    With `half` only the half of the records is asked that `choose_size` makes its candidates from.
+    """
+    query = SliceSums(grid, sliced.bins)
+    return (yield from pick(training_half(query) if half else query, name))
 
 
 def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:

@@ -15,9 +15,12 @@ from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.research.sums import CandidateSums
 from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.statistics.parts import Part
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
+from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
 RADIUS = 2.0
@@ -188,9 +191,12 @@ def bic_dimension(values: FloatArray, n: float, most: int) -> int:
     return int(k[np.argmax(fit - n ** (2.0 / 3.0) * k * (k + 1) / 2.0)])
 
 
-def plan_validation(share: float) -> tuple[Line, ...]:
-    """The line `choose_size` will use."""
-    return (Line("validation", "number of features", share, "4 c^2 / 3 c^2", "selection"),)
+def plan_validation(moments: float, share: float) -> tuple[Line, ...]:
+    """The lines `choose_size` will use: moments of one half of the records, judged by the other half."""
+    return (
+        Line("training", "slice sums and second moment of one half of the records", moments, "2.12 r / 1.41 r"),
+        Line("validation", "number of features, by the other half", share, "4 c^2 / 3 c^2", "selection"),
+    )
 
 
 def leading(pencil: Pencil, size: int) -> Pencil:
@@ -199,18 +205,27 @@ def leading(pencil: Pencil, size: int) -> Pencil:
     return paired(kernel, covariance, pencil.mean[:size], pencil.means[:size], 0.0)
 
 
-def choose_size(grid: Grid, sliced: Sliced, pencil: Pencil, k: int) -> Asking[int]:
+def training_half(query: BoundedSum) -> Part:
+    """The question to the half of the records that candidates are made from; which half is a hash of the record."""
+    return Part(query, 0, 2)
+
+
+def choose_size(grid: Grid, sliced: Sliced, peeled: IntArray, n: float, k: int | None) -> Asking[int]:
     """How many of the peeled features, best first: the candidate whose projections differ most between slices.
 
-    Candidates come from the noisy pencil, so they do not fit the records they are judged by; all records judge, no
-    part is set aside.
+    Candidates are made from one half of the records, as peeling was, and judged by the other (Algorithm C.6): judged by
+    its own records the largest candidate would win, since what is between slices grows with every feature. Both
+    questions are charged in full, so that it does not matter which half a replaced record was in.
     """
-    p = grid.n_features
-    sizes = range(min(k, p), p + 1)
+    some = some_columns(grid, peeled)
+    released = yield from ask(training_half(OnColumns(moments_of(some, sliced), peeled)), "training")
+    pencil = solve_pencil(released, len(peeled), sliced.shares, n / 2.0)
+    wanted = k or bic_dimension(pencil.values, n / 2.0, len(sliced.shares))
+    sizes = range(min(wanted, len(peeled)), len(peeled) + 1)
     candidates = []
     for size in sizes:
-        directions = np.zeros((p, k))
-        directions[:size] = leading(pencil, size).vectors[:, :k]
+        directions = np.zeros((len(peeled), sizes[0]))
+        directions[:size] = leading(pencil, size).vectors[:, : sizes[0]]
         candidates.append(directions)
-    query = CandidateSums(grid, sliced.bins, tuple(candidates), RADIUS * float(np.sqrt(k)))
-    return sizes[int((yield from pick(query, "validation"))[0])]
+    query = CandidateSums(some, sliced.bins, tuple(candidates), RADIUS * float(np.sqrt(sizes[0])))
+    return sizes[int((yield from pick(Part(OnColumns(query, peeled), 1, 2), "validation"))[0])]

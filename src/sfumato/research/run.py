@@ -136,8 +136,13 @@ def markdown(study: Study, done: Done, command: str, picture: str, remarks: Sequ
     header, rows = table(study, done)
     counts = sorted({sum(label == row.label for label, _ in done) for row in study.rows})
     lines = [f"# {study.title}", "", study.note, "", *(f"* {remark}" for remark in remarks), *([""] if remarks else [])]
-    lines += [f"`{command}`: {study.statistic} over {' to '.join(map(str, counts))} replications ± standard error.", ""]
-    lines += [f"![Every row of the table below as dots on one axis, or as curves.]({picture})", ""]
+    lines += [
+        f"`{command}`: {study.statistic} over {' to '.join(map(str, counts))} replications ± bootstrap standard error.",
+        "",
+    ]
+    shown = "Every row of the table below as dots on one axis, or as curves."
+    shown = shown if study.picture is None else "The points of the study along the directions of every method."
+    lines += [f"![{shown}]({picture})", ""]
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 

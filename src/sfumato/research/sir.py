@@ -41,7 +41,6 @@ from sfumato.research.pencil import (
     bic_dimension,
     choose_size,
     histogram_slices,
-    leading,
     matrices,
     moments_of,
     pencil,
@@ -73,7 +72,7 @@ from sfumato.research.rayleigh_flow import (
     zcdp_of,
 )
 from sfumato.solve.dimension import Choice
-from sfumato.solve.spectral import Spectrum
+from sfumato.solve.links import Links
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import ResponseHistogram
 from sfumato.sums import BoundedSum
@@ -127,9 +126,11 @@ class PaperTask:
             lines += plan_peeling("peel", self.peeled, 0.25)
         if self.method in FLOWS:
             return Plan(lines + plan_flow(0.7, "2.12 r / 1.41 r"))
-        lines += plan_moments(0.9 if self.method in ("dp-ini", "dp-sini") else 0.5)
+        moments = 0.9 if self.method in ("dp-ini", "dp-sini") else 0.5
         if self.validate:
-            lines += plan_validation(0.15)
+            lines += plan_validation(0.5 * moments, 0.15)
+            moments *= 0.5
+        lines += plan_moments(moments)
         match self.method:
             case "dp-sir":
                 lines += plan_parts(0.4)
@@ -144,15 +145,17 @@ def tight(task: PaperTask) -> Asking[tuple[Outcome, IntArray]]:
     """The algorithm with bounded sums and one total budget."""
     grid = task.grid
     sliced = yield from histogram_slices(task.response, *task.slicing)
-    support = (yield from peel_kernel(grid, sliced)) if task.is_sparse else np.arange(task.n_features)
+    support = np.arange(task.n_features)
+    if task.is_sparse:
+        support = yield from peel_kernel(grid, sliced, half=task.validate)
     n = float(task.n_records) if task.n_records is not None else max(sliced.total, 10.0 * task.n_features)
+    if task.validate:
+        size = yield from choose_size(grid, sliced, support, n, task.n_directions)
+        support = support[:size]
     if task.method in FLOWS:
         return (yield from _within(task, support, _flow(task, sliced, support, n)))
     found = yield from _within(task, support, pencil(some_columns(grid, support), sliced, n))
     k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.shares)), len(support))
-    if task.validate:
-        size = yield from _within(task, support, choose_size(some_columns(grid, support), sliced, found, k))
-        support, found = support[:size], leading(found, size)
     state = start(found, support, k)
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
         state = yield from descend_rows(grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
@@ -190,10 +193,11 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -
     directions = _orthonormal(raw)
     values = np.clip(found.values, 0.0, 1.0)
     choice = Choice(k, np.sqrt(values), math.nan, task.n_directions is not None)
-    fit = Fit(state.directions, math.nan, choice, values[:k])
-    spectrum = Spectrum(directions, np.full(directions.shape, np.nan), np.sqrt(values))
+    links = Links(np.sqrt(values), state.directions, np.zeros((0, k)))
+    fit = Fit(links, links, choice, values[:k])
     ranks = Ranks(sliced.bins, sliced.shares, math.nan)
-    outcome = Outcome(spectrum, fit, ranks, settled(task.bounds, task.n_features), grid.centre, grid.half_width, None)
+    located = settled(task.bounds, task.n_features)
+    outcome = Outcome(directions, fit, ranks, located, grid.centre, grid.half_width, None)
     return outcome, np.sort(state.support)
 
 
@@ -303,8 +307,8 @@ class PaperSIR(PrivateReducer):
         session = open_session(self, X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
         outcome, support = fit_paper(task, session, self)
-        self.directions_ = outcome.spectrum.directions
-        self.standard_errors_ = outcome.spectrum.standard_errors
+        self.directions_ = outcome.directions
+        self.standard_errors_ = np.full(outcome.directions.shape, np.nan)
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.mean_, self.scale_ = outcome.centre, outcome.scale
         self._keep_bounds(outcome.located)

@@ -8,17 +8,24 @@ from typing import Literal
 
 import numpy as np
 
+RESAMPLES = 1000
+CHOSEN = "k-hat"
+"""Beginning of the names of columns that hold a number of directions, no distance."""
 Values = Mapping[str, float]
 """What one replication measures, by column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row: its name, the arguments of a replication, and the printed values by column."""
+    """One row: its name, the arguments of a replication, and the printed values by column.
+
+    A row `beside` the printed table repeats a printed row in another reading; it does not count in the verdict.
+    """
 
     label: str
     arguments: tuple[str | int | float, ...]
     printed: Values
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +48,8 @@ class Study:
     data : str
         What the table must hold that the user gives by path, which is then the first argument of `run`; empty if the
         data are simulated.
+    picture : callable, optional
+        Draws a picture (SVG) from the path of the table, in place of the dots of the results.
     """
 
     name: str
@@ -50,6 +59,7 @@ class Study:
     run: Callable[..., Values]
     statistic: Literal["mean", "median"] = "mean"
     data: str = ""
+    picture: Callable[[str], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +75,21 @@ class Summary:
 
 
 def summarise(values: Sequence[float], statistic: Literal["mean", "median"]) -> Summary:
-    """The statistic with its standard error; that of a median is 1.2533 times that of a mean (normal theory).
+    """The statistic with its bootstrap standard error (seeded), which holds for samples of two peaks, too.
 
-    >>> str(summarise([1.0, 2.0, 3.0], "mean"))
-    '2.000 ± 0.577'
+    >>> summarise([0.0] * 30 + [1.4] * 29, "median")
+    Summary(value=0.0, error=0.69..., replications=59)
     """
     array = np.asarray(values, dtype=float)
-    spread = float(array.std(ddof=1) / np.sqrt(len(array))) if len(array) > 1 else float("nan")
-    if statistic == "mean":
-        return Summary(float(array.mean()), spread, len(array))
-    return Summary(float(np.median(array)), 1.2533 * spread, len(array))
+    of = np.mean if statistic == "mean" else np.median
+    if len(array) < 2:
+        return Summary(float(of(array)), float("nan"), len(array))
+    draws = np.random.default_rng(len(array)).integers(0, len(array), (RESAMPLES, len(array)))
+    return Summary(float(of(array)), float(of(array[draws], axis=1).std(ddof=1)), len(array))
 
 
 def printed_table(source: str, table: int) -> dict[tuple[str, int, int], dict[str, float]]:
-    """Printed values of a table of Xia, Zhang and Cai by (model, n, p) and method.
+    """Printed values of a table of Xia, Zhang and Cai by (model, n, p) and method; the mean chosen k as `CHOSEN`.
 
     >>> printed_table("002", 1)["M1", 20_000, 15]["DP-SIR"]
     0.222
@@ -88,5 +99,8 @@ def printed_table(source: str, table: int) -> dict[tuple[str, int, int], dict[st
     for line in csv.DictReader(text.splitlines()):
         if line["source"].endswith(source) and line["table"] == str(table):
             key = (line["model"], int(line["n"]), int(line["p"]))
-            rows.setdefault(key, {})[line["method"]] = float(line["distance"])
+            row = rows.setdefault(key, {})
+            row[line["method"]] = float(line["distance"])
+            if line["mean_selected_k"]:
+                row[CHOSEN] = float(line["mean_selected_k"])
     return rows

@@ -1,6 +1,6 @@
 """How many directions: singular values against the edge of noise whose level is known."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,12 +9,17 @@ from sfumato.typing import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The number of directions, with the evidence: singular values and the edge they had to pass."""
+    """The number of directions, with the evidence: singular values and the edge they had to pass.
+
+    `p_values` are those of the first singular values, tested one after another up to the first that does not stand out;
+    empty where nothing but the edge was asked.
+    """
 
     n_directions: int
     singular_values: FloatArray
     edge: float
     given: bool
+    p_values: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def why(self) -> str:

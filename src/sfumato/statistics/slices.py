@@ -20,6 +20,13 @@ class SlicedMoments(BoundedSum):
     two records of one slice are as far apart as in `joint_diameter`. Two of different slices have orthogonal slice
     sums: ``b^2 (s^2 + r^2) + c^2 |x x^T - y y^T|^2 <= 2 b^2 + 2 c^2``, never more. So the diameter is
     `joint_diameter` and the norm `joint_norm`.
+
+    With a `count_weight` a, the numbers of records by slice (H,) come last. A record adds one 1 to them, so the squared
+    norm grows by ``a^2``: ``a^2 + b^2 + c^2``, attained at ``s = 1``. Two records of one slice add the same 1, which
+    cancels; two of different slices differ in two places, which adds ``2 a^2`` to the bound above, attained at
+    ``s = r = 1`` with x and y orthogonal. So the squared diameter is the larger of ``joint_diameter^2`` and
+    ``2 (a^2 + b^2 + c^2)``. For ``b^2 <= 2 c^2`` the first is ``b^4 / (2 c^2)`` above ``2 (b^2 + c^2)``: counts of
+    weight ``a = b^2 / (2 c)`` cost nothing where one record is replaced.
     """
 
     whitening: Whitening
@@ -27,19 +34,25 @@ class SlicedMoments(BoundedSum):
     slice_of: IntArray
     n_slices: int
     slice_weight: float = 1.0
+    count_weight: float = 0.0
 
     @property
     def norm(self) -> float:
-        return joint_norm(self.slice_weight, 1.0)
+        return float(np.hypot(joint_norm(self.slice_weight, 1.0), self.count_weight))
 
     @property
     def diameter(self) -> float:
-        return joint_diameter(self.slice_weight, 1.0)
+        return max(joint_diameter(self.slice_weight, 1.0), float(np.sqrt(2.0)) * self.norm)
 
     @property
     def shape(self) -> tuple[int, ...]:
         p = len(self.whitening.mean)
-        return (self.n_slices * p + p * (p + 1) // 2,)
+        return (self.n_slices * p + p * (p + 1) // 2 + self._counts,)
+
+    @property
+    def _counts(self) -> int:
+        """How many counts there are."""
+        return self.n_slices if self.count_weight > 0 else 0
 
     @property
     def _radius(self) -> float:
@@ -50,21 +63,25 @@ class SlicedMoments(BoundedSum):
         p = len(self.whitening.mean)
         row, column = np.triu_indices(p)
         pairs = np.where(row == column, 1.0, np.sqrt(2.0)) / self._radius**2
-        return np.concatenate([np.full(self.n_slices * p, self.slice_weight / self._radius), pairs])
+        sums = np.full(self.n_slices * p, self.slice_weight / self._radius)
+        return np.concatenate([sums, pairs, np.full(self._counts, self.count_weight)])
 
     @property
     def grid(self) -> FloatArray:
         p = len(self.whitening.mean)
         unit = 1.0 / self.whitening.unit
-        return np.concatenate([np.full(self.n_slices * p, unit), np.full(p * (p + 1) // 2, unit**2)])
+        pairs = np.full(p * (p + 1) // 2, unit**2)
+        return np.concatenate([np.full(self.n_slices * p, unit), pairs, np.ones(self._counts)])
 
     @property
     def describe(self) -> str:
-        return f"sums by slice and second moment of the whitened records, {self.n_slices} slices"
+        counted = ", with their sizes" if self._counts else ""
+        return f"sums by slice and second moment of the whitened records, {self.n_slices} slices{counted}"
 
     def of(self, records: Records) -> IntArray:
         z = self.whitening.integers(records)[:, :-1]
         one_hot = np.zeros((len(z), self.n_slices))
         one_hot[np.arange(len(z)), self.slice_of[self.bins.index(records)]] = 1.0
         pairs = (z.T @ z)[np.triu_indices(z.shape[1])]
-        return as_integers(np.concatenate([(one_hot.T @ z).ravel(), pairs]))
+        sizes = one_hot.sum(axis=0)[: self._counts]
+        return as_integers(np.concatenate([(one_hot.T @ z).ravel(), pairs, sizes]))

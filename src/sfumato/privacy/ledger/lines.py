@@ -34,12 +34,22 @@ START = "0" * 64
 _EVENTS: dict[str, type[Event]] = {
     kind.__name__: kind for kind in (Gaussian, Laplace, Selection, RandomisedResponse, NoGuarantee)
 }
+_FIELDS = {kind: frozenset(f.name for f in fields(kind)) for kind in _EVENTS.values()}
+_TYPES: dict[str, tuple[type, ...]] = {"reason": (str,), "vector": (bool,), "picks": (int,), "k": (int,)}
 _LONGEST_TEXT = 10_000
 _LARGEST_COUNT = 2**32
 
 
 class BadLineError(ValueError):
     """A line that is not what a ledger writes, and why; becomes a `Damage`, never a traceback."""
+
+
+def _refuse(constant: str) -> None:
+    raise BadLineError("it holds a number that is not finite")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,7 @@ def text_of(line: Line) -> bytes:
 def read_line(text: bytes) -> Line:
     """A line that agrees with its own hash, or `BadLineError`. Its place in the chain is the reader's business."""
     try:
-        data = json.loads(text.decode("ascii"), parse_constant=_refuse)
+        data = _DECODER.decode(text.decode("ascii"))
         if not isinstance(data, dict):
             raise BadLineError("it is not a JSON object")
         kind, prev, stated = (_text(data.pop(name, None), name) for name in ("kind", "prev", "hash"))
@@ -117,10 +127,10 @@ def event_from(data: Any) -> Event:
     """
     given = dict(_object(data, "event"))
     kind = _EVENTS.get(_text(given.pop("type", None), "type"))
-    if kind is None or set(given) != {f.name for f in fields(kind)}:
+    if kind is None or given.keys() != _FIELDS[kind]:
         raise BadLineError("it names an event this version does not know")
     for name, value in given.items():
-        right = {"reason": (str,), "vector": (bool,), "picks": (int,), "k": (int,)}.get(name, (int, float))
+        right = _TYPES.get(name, (int, float))
         if not isinstance(value, right) or (isinstance(value, bool) and bool not in right):
             raise BadLineError(f"the event's {name} is of the wrong type")
         if isinstance(value, int) and value > _LARGEST_COUNT:
@@ -204,11 +214,7 @@ def _digest(kind: str, given: Mapping[str, Any], prev: str) -> str:
 
 
 def _canonical(data: Mapping[str, Any]) -> bytes:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
-
-
-def _refuse(constant: str) -> None:
-    raise BadLineError("it holds a number that is not finite")
+    return _ENCODER.encode(data).encode("ascii")
 
 
 def _object(value: Any, name: str) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""Evidence: what a fit released on its way, kept so that more can be said about it afterwards at no further cost."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+
+from sfumato.iterate.ranks import Ranks
+from sfumato.privacy.asking import Ask, Asking
+from sfumato.privacy.events import Gaussian
+from sfumato.privacy.mechanisms import gaussian_std
+from sfumato.privacy.plan import Line, Plan
+from sfumato.release import Release
+from sfumato.solve.links import Links
+from sfumato.statistics.whitening import Whitening
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, Relation
+
+T = TypeVar("T")
+
+RELATION: Relation = "replace"
+"""Noise is kept relative to this sensitivity. A line's two sensitivities differ by a constant factor, so that noise
+relative to either is the same noise."""
+
+KEPT = ("radius", "shape")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heard:
+    """How noisy every release was that a step got, and what was released about the shape of the records."""
+
+    lines: dict[str, Line] = field(default_factory=dict)
+    answers: dict[str, tuple[BoundedSum, Release]] = field(default_factory=dict)
+
+    def of(self, step: Asking[T]) -> Asking[T]:
+        """The same step; what it is sent is remembered."""
+        try:
+            asked = next(step)
+            while True:
+                released = yield asked
+                self._remember(asked, released)
+                asked = step.send(released)
+        except StopIteration as end:
+            return cast(T, end.value)
+
+    def _remember(self, asked: Ask, released: Release) -> None:
+        query = asked.query
+        alone = np.broadcast_to(gaussian_std(query, RELATION, Gaussian(1.0)) * query.grid, query.shape)
+        mu = float(alone.flat[0] / released.noise_std.flat[0])
+        self.lines[asked.line] = Line(asked.line, "", 1.0, "", rho=mu**2 / 2.0)
+        if asked.line in KEPT:
+            self.answers[asked.line] = (query, released)
+
+
+class Refit(Protocol):
+    """A fit that can be made again, on records in half widths of its bounds."""
+
+    def look(self) -> Asking[Links]:
+        """The links that the number of directions is chosen by."""
+
+    def run(self, n_directions: int) -> Asking["Seen"]:
+        """The whole fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a fit found, in half widths: how functions of y depend on x, and the map from x to z."""
+
+    links: Links
+    probabilities: FloatArray
+    to_z: FloatArray
+
+    def rows(self, k: int) -> FloatArray:
+        """The first k directions, in half widths, of any length."""
+        return np.asarray((self.to_z.T @ self.links.axes[:, :k]).T)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Releases of a fit from which a population can be made that would have released about the same.
+
+    Attributes
+    ----------
+    n : float
+        Number of records, as far as it is known.
+    whitening : Whitening
+    ranks : Ranks
+        Bins of y and their released probabilities.
+    lengths, moments : Release
+        Histogram of the lengths of records, and moments of records clipped to `radius`, in half widths.
+    radius : float
+    radii : ndarray
+        Upper edges of the bins of `lengths`.
+    plan : Plan
+        How noisy each line was.
+    refit : Refit
+        The same fit, to be made on a stand-in.
+    """
+
+    n: float
+    whitening: Whitening
+    ranks: Ranks
+    lengths: Release
+    radii: FloatArray
+    moments: Release
+    radius: float
+    plan: Plan
+    refit: Refit
+
+    @classmethod
+    def of(cls, heard: Heard, n: float, whitening: Whitening, ranks: Ranks, refit: Refit) -> "Evidence":
+        """What was heard of `rough_shape` and other steps."""
+        (histogram, lengths), (query, moments) = (_asked(heard, name) for name in KEPT)
+        plan = Plan(tuple(heard.lines.values()))
+        return cls(n, whitening, ranks, lengths, histogram.radii, moments, float(query.radius), plan, refit)
+
+
+def _asked(heard: Heard, name: str) -> tuple[Any, Release]:
+    return heard.answers[name]
