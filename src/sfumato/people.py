@@ -107,7 +107,7 @@ def key(cell: Any) -> Hashable:
     it is.
 
     >>> [key(cell) for cell in ("12345678901234567890", 7.0, "7.0", True, " a1 ", "", float("nan"))]
-    [12345678901234567890, 7.0, 7, 1.0, 'a1', None, None]
+    [12345678901234567890, 7.0, 7, 1, 'a1', None, None]
     """
     if cells.is_missing(cell):
         return None

@@ -4,18 +4,25 @@ import numpy as np
 import pytest
 
 from sfumato import Bounds, Budget, PrivateSIR
-from sfumato.audit.estimators import cases
+from sfumato.audit import estimators
 from sfumato.audit.fits import Case
 from sfumato.audit.hostile import forges
 from sfumato.audit.persons import audit_person, grouped, worst_person
 from sfumato.audit.tape import replay
 from sfumato.audit.transcript import overheard, realised
 from sfumato.privacy.noise import SeededNoise
+from sfumato.research import members
 from sfumato.statistics.persons import PerPerson
 
 RELATIONS = ("replace", "add-remove")
 DELTA = 1e-6
-SELECTING = "PrivateSparseSIR, bounds found"
+SELECTING = "DPSIni, validated"
+IN_PARTS = "DPSIR"
+
+
+def cases(epsilon, delta, relation):
+    """Every fit that claims a guarantee, those of the papers too."""
+    return estimators.cases(epsilon, delta, relation) | members.cases(epsilon, delta, relation)
 
 
 def moved(case, rows, seed=0):
@@ -35,7 +42,7 @@ def test_no_fit_moves_further_for_a_person_than_it_says(name, relation):
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("name", ["PrivateSIR descent", SELECTING])
+@pytest.mark.parametrize("name", ["PrivateSIR descent", SELECTING, IN_PARTS])
 @pytest.mark.parametrize("rows", [1, 10])
 def test_one_row_and_ten_rows_move_no_further_either(name, relation, rows):
     found, spent = moved(cases(12.0, DELTA, relation)[name], rows)

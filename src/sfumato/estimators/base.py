@@ -30,7 +30,7 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     delta: Any
     rho: Any
     relation: Any
-    rows_per_person: Any = None
+    rows_per_person: Any
     directions_: FloatArray
     mean_: FloatArray
     ledger_: Ledger

@@ -118,5 +118,7 @@ def _same(first: str, other: str, what: str, a: object, b: object) -> None:
 
 def _total(sizes: Sequence[int | None]) -> int:
     if any(size is None for size in sizes):
-        raise InputError("sites: the number of records must be public if records are protected and replaced.")
+        raise InputError(
+            "sites: the number of records must be public under relation='replace', unless rows_per_person is set."
+        )
     return sum(size for size in sizes if size is not None)

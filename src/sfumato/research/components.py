@@ -97,7 +97,7 @@ class RayleighFlowPCA(PrivatePCA):
     ----------
     n_directions : 1
         The flow finds one component.
-    epsilon, delta, bounds, relation, rho, ledger, random_state
+    epsilon, delta, bounds, relation, rows_per_person, rho, ledger, random_state
         As in `PrivatePCA`.
     calibration : {"tight", "paper"}
         Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
@@ -132,6 +132,7 @@ class RayleighFlowPCA(PrivatePCA):
         *,
         calibration: str = "tight",
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -142,6 +143,7 @@ class RayleighFlowPCA(PrivatePCA):
         self.bounds = bounds
         self.calibration = calibration
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
@@ -274,6 +276,7 @@ class PaperSparsePCA(PrivateSparsePCA):
         max_features: int = USUAL,
         *,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -284,6 +287,7 @@ class PaperSparsePCA(PrivateSparsePCA):
         self.bounds = bounds
         self.max_features = max_features
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
@@ -296,7 +300,7 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
     ----------
     n_directions : 1
         The flow finds one component.
-    epsilon, delta, bounds, max_features, relation, rho, ledger, random_state
+    epsilon, delta, bounds, max_features, relation, rows_per_person, rho, ledger, random_state
         As in `PrivateSparsePCA`.
 
     Attributes
@@ -331,7 +335,7 @@ class DPSPCA(PaperSparsePCA):
 
     Parameters
     ----------
-    n_directions, epsilon, delta, bounds, max_features, relation, rho, ledger, random_state
+    n_directions, epsilon, delta, bounds, max_features, relation, rows_per_person, rho, ledger, random_state
         As in `PrivateSparsePCA`.
 
     Attributes

@@ -113,5 +113,5 @@ def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
     }
 
 
-def _two_tables(estimator: Any, records: Records) -> Any:
-    return estimator.fit(records.x[:, :2], records.x[:, 2:])
+def _two_tables(estimator: Any, records: Records, **also: Any) -> Any:
+    return estimator.fit(records.x[:, :2], records.x[:, 2:], **also)

@@ -182,7 +182,7 @@ class RayleighFlowCCA(PrivateCCA):
     ----------
     n_directions : 1 or "auto"
         The flow finds one pair.
-    epsilon, delta, bounds, y_bounds, relation, rho, ledger, random_state
+    epsilon, delta, bounds, y_bounds, relation, rows_per_person, rho, ledger, random_state
         As in `PrivateCCA`.
     calibration : {"tight", "paper"}
         Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
@@ -218,6 +218,7 @@ class RayleighFlowCCA(PrivateCCA):
         *,
         calibration: str = "tight",
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -229,6 +230,7 @@ class RayleighFlowCCA(PrivateCCA):
         self.y_bounds = y_bounds
         self.calibration = calibration
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state
@@ -265,7 +267,7 @@ class RayleighFlowLDA(PrivateLDA):
 
     Parameters
     ----------
-    epsilon, delta, bounds, classes, relation, rho, ledger, random_state
+    epsilon, delta, bounds, classes, relation, rows_per_person, rho, ledger, random_state
         As in `PrivateLDA`.
     n_directions : 1 or "auto"
         The flow finds one.
@@ -303,6 +305,7 @@ class RayleighFlowLDA(PrivateLDA):
         *,
         calibration: str = "tight",
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         ledger: Ledger | None = None,
         random_state: int | None = None,
@@ -314,6 +317,7 @@ class RayleighFlowLDA(PrivateLDA):
         self.classes = classes
         self.calibration = calibration
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.ledger = ledger
         self.random_state = random_state

@@ -48,7 +48,7 @@ def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool 
     if refused or estimator.ledger is not None or session.n_records is None:
         raise InputError(
             "calibration='paper' gives no guarantee and takes neither a shared ledger, relation='add-remove' nor "
-            "groups, and rho for Rayleigh flow only; use calibration='tight'."
+            "groups or rows_per_person, and rho for Rayleigh flow only; use calibration='tight'."
         )
     warnings.warn(reason, PrivacyWarning, stacklevel=5)
     setting = Central(session.source)

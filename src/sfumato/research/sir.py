@@ -282,6 +282,7 @@ class PaperSIR(PrivateReducer):
         n_slices: int = 20,
         n_bins: int = 100,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         ledger: Ledger | None = None,
@@ -295,6 +296,7 @@ class PaperSIR(PrivateReducer):
         self.n_slices = n_slices
         self.n_bins = n_bins
         self.relation = relation
+        self.rows_per_person = rows_per_person
         self.rho = rho
         self.classes = classes
         self.ledger = ledger
@@ -350,7 +352,7 @@ class DPIni(PaperSIR):
     n_slices, n_bins : int
         Slices of the response, and bins of the histogram that they are cut from: 20 and 100 as in the simulations of
         the paper's newest version (4 slices in the first). As many classes as slices, or fewer, are slices.
-    relation, rho, classes, ledger, random_state
+    relation, rows_per_person, rho, classes, ledger, random_state
         As in `PrivateSIR`.
 
     Attributes
@@ -385,7 +387,9 @@ class DPSIR(PaperSIR):
 
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, n_slices, n_bins, relation, rho, classes, ledger, random_state
+    epsilon, delta, n_directions, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger
+        As in `DPIni`.
+    random_state
         As in `DPIni`.
     batches : {"parts", "full"}
         Of the tight calibration. "parts": every step sees a part of the records of its own, as printed, and all steps
@@ -422,6 +426,7 @@ class DPSIR(PaperSIR):
         n_slices: int = 20,
         n_bins: int = 100,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         ledger: Ledger | None = None,
@@ -436,6 +441,7 @@ class DPSIR(PaperSIR):
             n_slices=n_slices,
             n_bins=n_bins,
             relation=relation,
+            rows_per_person=rows_per_person,
             rho=rho,
             classes=classes,
             ledger=ledger,
@@ -454,7 +460,7 @@ class RayleighFlowSIR(PaperSIR):
 
     Parameters
     ----------
-    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rho, classes, ledger, random_state
+    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger, random_state
         As in `DPIni`; with ``calibration="paper"`` rho is what the paper's formulas are given.
     n_directions : 1 or "auto"
         The flow finds one.
@@ -494,6 +500,7 @@ class PaperSparseSIR(PaperSIR):
         n_slices: int = 10,
         n_bins: int = 50,
         relation: str = "replace",
+        rows_per_person: int | None = None,
         rho: float | None = None,
         classes: Sequence[Any] | None = None,
         ledger: Ledger | None = None,
@@ -508,6 +515,7 @@ class PaperSparseSIR(PaperSIR):
             n_slices=n_slices,
             n_bins=n_bins,
             relation=relation,
+            rows_per_person=rows_per_person,
             rho=rho,
             classes=classes,
             ledger=ledger,
@@ -538,7 +546,7 @@ class DPSIni(PaperSparseSIR):
 
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, relation, rho, classes, ledger, random_state
+    epsilon, delta, n_directions, bounds, calibration, relation, rows_per_person, rho, classes, ledger, random_state
         As in `DPIni`.
     n_slices, n_bins : int
         As in `DPIni`; 10 and 50 as in the paper's simulations.
@@ -578,9 +586,9 @@ class DPSSIR(PaperSparseSIR):
 
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, max_features, calibration, n_slices, n_bins, relation, rho, classes, ledger
+    epsilon, delta, n_directions, bounds, max_features, calibration, n_slices, n_bins, relation, rows_per_person, rho
         As in `DPSIni`.
-    random_state
+    classes, ledger, random_state
         As in `DPSIni`.
 
     Attributes
@@ -608,7 +616,7 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
 
     Parameters
     ----------
-    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rho, classes, ledger, random_state
+    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger, random_state
         As in `RayleighFlowSIR`, but 10 slices of 50 bins.
     n_directions : 1 or "auto"
         The flow finds one.
