@@ -35,6 +35,9 @@ ALIKE, OFTEN = 0.9, 0.975
 _SILENCE = 1e-12
 
 
+Level = Literal["reliable", "weak", "noise"]
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether a fit would come out the same again on a fresh sample.
@@ -46,7 +49,7 @@ class Verdict:
         What that means here, and what would help.
     """
 
-    level: Literal["reliable", "weak", "noise"]
+    level: Level
     sentence: str
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sfumato.estimators import cca, lda, pca, sir, sparse, sparse_pca
 from sfumato.estimators.base import PrivateReducer
 from sfumato.estimators.parameters import directions_of, share_of
 from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
+from sfumato.forecast.belief import Level, Verdict
 from sfumato.iterate.picture import Picture
 from sfumato.iterate.screening import Screen
 from sfumato.model.fields import (
@@ -65,6 +66,10 @@ class Kind:
 
 def _orthonormal(rows: FloatArray) -> bool:
     return np.allclose(rows @ rows.T, np.eye(len(rows)), rtol=0.0, atol=1e-6)
+
+
+def _unit(rows: FloatArray) -> bool:
+    return len(rows) <= rows.shape[1] and np.allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=0.0, atol=1e-6)
 
 
 def _weights(rows: FloatArray) -> bool:
@@ -129,7 +134,9 @@ CHOICE = record(
     singular_values=series(least="k"),
     edge=known_number,
     given=truth,
+    p_values=series(),
 )
+VERDICT = record(Verdict, level=word(get_args(Level)), sentence=lambda node, sizes: node.text())
 PICTURE = record(
     Picture,
     "framed by increasing edges, one more than counts on each side",
@@ -162,6 +169,12 @@ INVERSE = EXPLAINING | {
     "scale": array("p", most=HUGE, must="positive", holds=lambda values: bool((values > 0).all())),
     "picture": optional(PICTURE),
 }
+BELIEVED = INVERSE | {
+    "directions": array("k", "p", must="rows of length one", holds=_unit),
+    "privacy_errors": optional(array("k", "p", gaps=True, most=HUGE)),
+    "loadings_errors": optional(array("k", "p", gaps=True, most=HUGE)),
+    "verdict": optional(VERDICT),
+}
 COMPONENTS = DIRECTIONS | PLACE | {"explained_variance_ratio": series(most="k")}
 SUPPORT: dict[str, Reader] = {"support": places("s", "p", ordered=True)}
 PAIRS: dict[str, Reader] = {
@@ -175,11 +188,11 @@ PAIRS: dict[str, Reader] = {
 }
 
 MODELS = (
-    Kind(sir.PrivateSIR, PARAMETERS | _by(sir.METHODS) | CLASSES | PICTURED, INVERSE),
+    Kind(sir.PrivateSIR, PARAMETERS | _by(sir.METHODS) | CLASSES | PICTURED, BELIEVED),
     Kind(
         sparse.PrivateSparseSIR,
         PARAMETERS | _by(sparse.METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
-        INVERSE | SUPPORT | {"screen": optional(SCREEN)},
+        BELIEVED | SUPPORT | {"screen": optional(SCREEN)},
         _supported,
     ),
     *(Kind(kind, PARAMETERS | {"n_slices": whole(2, 48)} | CLASSES, EXPLAINING) for kind in (PrivateSAVE, PrivateDR)),

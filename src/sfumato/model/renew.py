@@ -11,6 +11,8 @@ FIRST, SECOND = "sfumato-model/1", "sfumato-model/2"
 VERSIONS = (FIRST, SECOND, FORMAT)
 CALIBRATED = ("PrivateSIR", "PrivateSparseSIR", "PrivatePCA", "PrivateLDA", "PrivateCCA")
 """Estimators that once had the papers' methods among their own, with a calibration each."""
+ASSESSED_LATER = ("PrivateSIR", "PrivateSparseSIR")
+"""Estimators that say more about their errors since."""
 LOW, HIGH = (20, 100), (10, 50)
 SLICING = {"DPIni": LOW, "DPSIR": LOW, "RayleighFlowSIR": LOW} | dict.fromkeys(
     ("DPSIni", "DPSSIR", "TruncatedRayleighFlowSIR"), HIGH
@@ -38,16 +40,20 @@ def _from_first(node: Node) -> Node:
 def _from_second(node: Node) -> Node:
     """The papers' methods were among those of the estimators; now they are estimators of their own."""
     top = node.fields(*MEMBERS)
-    name, changed = top["estimator"].value, {"format": FORMAT}
+    name, parameters, released = top["estimator"].value, _members(top["parameters"]), _members(top["released"])
+    if isinstance(released.get("choice"), dict):  # nothing was tested
+        released["choice"] = {"p_values": []} | released["choice"]
+    changed: dict[str, Any] = {"format": FORMAT, "released": released}
     if not isinstance(name, str) or name not in MOVED:
         return Node(node.value | changed)
-    parameters, released = (_members(top[member]) for member in ("parameters", "released"))
     method = parameters.get("method")
     moved = MOVED[name].get(method) if isinstance(method, str) else None
     if name in CALIBRATED:
         Node(parameters.get("calibration"), "parameters.calibration").one_of(("tight", "paper"))
     if moved is None:
         parameters.pop("calibration", None)
+        if name in ASSESSED_LATER:
+            released |= dict.fromkeys(("privacy_errors", "loadings_errors", "verdict"))
         return Node(node.value | changed | {"parameters": parameters})
     for gone in ("method", "picture"):
         parameters.pop(gone, None)
@@ -57,7 +63,7 @@ def _from_second(node: Node) -> Node:
         parameters["n_slices"], parameters["n_bins"] = SLICING[moved]
     if moved == "DPSIR":
         parameters["batches"] = "full" if method == "dp-sir-full" else "parts"
-    return Node(node.value | changed | {"estimator": moved, "parameters": parameters, "released": released})
+    return Node(node.value | changed | {"estimator": moved, "parameters": parameters})
 
 
 def _members(node: Node) -> dict[str, Any]:
