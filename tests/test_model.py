@@ -129,12 +129,12 @@ def test_a_model_and_its_report_note_the_head_of_the_ledger_and_a_cut_one_is_not
     path = tmp_path / "study.jsonl"
     ledger = FileLedger(path, Budget.approximate(5, 1e-6))
     before = path.read_bytes()
-    sir = PrivateSIR(epsilon=1.0, ledger=ledger).fit(*frame(500))
+    sir = PrivateSIR(epsilon=1.0, bounds="search", ledger=ledger).fit(*frame(500))
     back = load_model(save_model(sir, tmp_path / "m.json"))
     (shown,) = marks_in(back.report(tmp_path / "r.html").read_text())
     assert back.ledger_.mark == Mark(ledger.id, sir.ledger_.head, path.stat().st_size)
     assert (shown.ledger, shown.head) == (ledger.id, sir.ledger_.head)
-    PrivateSIR(epsilon=1.0, ledger=ledger).fit(*frame(500))
+    PrivateSIR(epsilon=1.0, bounds="search", ledger=ledger).fit(*frame(500))
     assert FileLedger(path).verify(back.ledger_.mark, shown).endswith("2 noted head(s) among them.")
     path.write_bytes(before)  # rolled back: whole, and says that nothing was spent
     assert FileLedger(path).verify()

@@ -61,7 +61,7 @@ def empty_tables(folder):
     return [table, folder / "t.parquet", folder / "t.feather", folder / "t.csv"]
 
 
-@pytest.mark.parametrize("bounds", [BOX, None], ids=["given", "found"])
+@pytest.mark.parametrize("bounds", [BOX, "search"], ids=["given", "found"])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_table_of_no_records_is_answered_where_their_number_is_private(name, bounds, tmp_path):
     estimator, response = ESTIMATORS[name]
@@ -92,7 +92,7 @@ def hostile(rng, n=200):
 
 
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-@pytest.mark.parametrize("bounds", [BOX, None], ids=["given", "found"])
+@pytest.mark.parametrize("bounds", [BOX, "search"], ids=["given", "found"])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_no_record_raises_where_the_user_lets_numpy_raise(name, bounds, relation):
     estimator, response = ESTIMATORS[name]

@@ -81,6 +81,7 @@ def test_no_attribute_equals_a_value_of_the_only_record(bounds):
     x, y = np.random.default_rng(1).uniform(-1, 1, size=(1, 4)), np.array([0.318309886183790671])
     sir = PrivateSIR(bounds=bounds, picture=True, random_state=None).fit(x, y)
     found = np.array(list(numbers_in(vars(sir), {})))
+    found = found[np.isfinite(found)]  # unknown bounds are nan
     assert len(found) > 100  # the walk reached the arrays
     for value in (*x[0], y[0]):
         assert np.abs(found - value).min() > 1e-12
@@ -110,5 +111,5 @@ def test_records_reach_the_result_through_the_sums_alone(monkeypatch, options, r
     b = PrivateSIR(**{"bounds": "search", "random_state": 4, "relation": relation, **options}).fit(*other)
     assert not kept
     numbers = [np.array(list(numbers_in({k: v for k, v in vars(sir).items() if k != "ledger_"}, {}))) for sir in (a, b)]
-    assert np.array_equal(*numbers)
+    assert np.array_equal(*numbers, equal_nan=True)
     assert [(e.query, e.event, e.noise_std) for e in a.ledger_] == [(e.query, e.event, e.noise_std) for e in b.ledger_]
