@@ -13,7 +13,7 @@ from sfumato.forecast.populations import POINTS
 from sfumato.records import Records
 from sfumato.solve.counts import kept_share, standing_out
 from sfumato.solve.links import Links
-from sfumato.solve.symmetric import upper_to_full
+from sfumato.solve.symmetric import noise_edge, upper_to_full, without_noise
 from sfumato.typing import FloatArray, IntArray
 
 ROUNDS = 8
@@ -79,17 +79,13 @@ def describe(
 
 
 def _clipped_moments(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of clipped records, in half widths, the known noise taken out of its eigenvalues.
-
-    Noise of a known size spreads the eigenvalues of a symmetric matrix (Wigner); one that stood at v shows at
-    ``v + s^2 p / v``, and those within the edge show nothing: they are put at half of it.
-    """
+    """Mean and covariance of clipped records, in half widths, the known noise taken out of the eigenvalues."""
     p, n = len(evidence.whitening.mean), evidence.n
     mean = np.clip(evidence.moments.value[:p] / n, -1.0, 1.0)
     values, vectors = np.linalg.eigh(upper_to_full(evidence.moments.value[p:] / n, p) - np.outer(mean, mean))
-    edge = float(evidence.moments.noise_std[p]) / n * np.sqrt(2.0 * p)
-    seen = np.where(values > edge, (values + np.sqrt(np.maximum(values**2 - edge**2, 0.0))) / 2.0, edge / 2.0)
-    return mean, np.asarray((vectors * np.maximum(seen, max(edge / 2.0, 1e-12))) @ vectors.T)
+    edge = noise_edge(float(evidence.moments.noise_std[p]) / n, p)
+    seen = np.maximum(without_noise(values, edge), max(edge / 2.0, 1e-12))
+    return mean, np.asarray((vectors * seen) @ vectors.T)
 
 
 def _bins(probabilities: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
