@@ -118,7 +118,10 @@ def _study(name: str, title: str, source: str, table: int, version: Version) -> 
     )
     run = low_dimension if table == 1 else high_dimension
     notes = [_NOTE, *([_WIDE_NOTE] if table == 2 else []), *([_FIRST_NOTE] if version == "first" else [])]
-    return Study(name, title, " ".join(notes), rows, run, "mean" if version == "newest" else "median")
+    statistic: Literal["mean", "median"] = "mean" if version == "newest" else "median"
+    methods = "DP-Ini and DP-SIR" if table == 1 else "DP-SIni and DP-SSIR"
+    outcome = f"refuted: the columns of {methods} are not reached with the stated noise"
+    return Study(name, title, " ".join(notes), rows, run, statistic, outcome=outcome)
 
 
 TABLES = (
@@ -176,6 +179,7 @@ SLICES = Study(
         for n, epsilon, bins, slices in points
     ),
     slice_study,
+    outcome="reproduced: for epsilon >= 0.1 private slices hardly change eigen-gap and loss",
 )
 
 
@@ -202,6 +206,7 @@ VALIDATION = Study(
     "the best. The paper finds errors comparable with those of the oracle, which knows s: compare the columns.",
     tuple(Row(f"n = {n}", (n, 1000), {}) for n in (2000, 5000, 10_000, 20_000)),
     validation_study,
+    outcome="refuted: validation costs many times the loss of the oracle at the same total",
 )
 
 STUDIES = (*TABLES, SLICES, VALIDATION)
