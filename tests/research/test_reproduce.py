@@ -218,3 +218,10 @@ def test_the_verdict_counts_rows_of_every_table_with_their_standard_errors():
         "sfumato is below the best private value printed in 2 of 4 rows (two standard errors); "
         "within two standard errors of it: M1 (4, 15); above it: M1 (2, 15)."
     )
+
+
+def test_the_list_says_of_every_table_and_figure_what_became_of_it():
+    shown = CliRunner().invoke(app, ["--list"]).output
+    assert all(study.outcome and study.outcome in shown for study in run.STUDIES.values())
+    for what in ("figures 1 and 2", "FSIR, figure 1", "FSIR, figure 5", "DP-GEP", "DP-IHT"):
+        assert what in shown

@@ -44,6 +44,9 @@ def reproduce(
         for name, each in run.STUDIES.items():
             needs = f" (--data: {each.data})" if each.data else ""
             stdout().print(f"{name:20} {each.title}{needs}", soft_wrap=True, markup=False)
+            stdout().print(f"{'':20} {each.outcome}", soft_wrap=True, markup=False, style="bright_black")
+        for what, why in run.ELSEWHERE.items():
+            stdout().print(f"{'-':20} {what}: {why}", soft_wrap=True, markup=False)
         return
     chosen = run.find(study)
     table = run.check_data(chosen, data)

@@ -14,6 +14,14 @@ from sfumato.research import he_tables, real_data, xia_tables
 from sfumato.research.study import Study, Summary, Values, summarise
 
 STUDIES = {study.name: study for study in (*xia_tables.STUDIES, *real_data.STUDIES, *he_tables.STUDIES)}
+ELSEWHERE = {
+    "DP-SIR, both versions, figures 1 and 2; first version, Table 3": "not reproducible here: no supermarket data",
+    "FSIR, figure 1": "reproduced: the tracing attack, sfumato audit trace",
+    "FSIR, figure 5": "not reproducible here: the human-activity records cannot be had, only means of them",
+    "DP-GEP": "its experiments are in an appendix that is not at hand; its methods are rows of DP-SIR's tables",
+    "DP-IHT": "prints no table and no figure; LabelPrivateIHT is measured in benchmarks/results",
+}
+"""Tables and figures of the papers that are no study, and why."""
 POINT = "|"
 """In the name of a column: one point of a curve, which belongs in the picture and not in the table."""
 Done = dict[tuple[str, int], Values]

@@ -50,6 +50,8 @@ class Study:
         data are simulated.
     picture : callable, optional
         Draws a picture (SVG) from the path of the table, in place of the dots of the results.
+    outcome : str
+        What it says of the paper, in a few words: reproduced, refuted, or not reproducible here and why.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Study:
     statistic: Literal["mean", "median"] = "mean"
     data: str = ""
     picture: Callable[[str], str] | None = None
+    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)

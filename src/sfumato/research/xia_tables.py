@@ -17,9 +17,9 @@ Version = Literal["newest", "first"]
 _NOTE = (
     "Printed: the paper's own column, other draws of the same models; its methods charge slices, initial value and "
     "steps the stated epsilon each. 'paper' is the algorithm with the printed noise formulas, 'tight' the same "
-    "algorithm with correct noise, everything within a total of epsilon = 1, delta = n^-1.1; k is given. The columns "
-    "of k-hat are what DP-BIC takes for it, from DP-Ini or DP-SIni."
+    "algorithm with correct noise, everything within a total of epsilon = 1, delta = n^-1.1; k is given."
 )
+_CHOSEN_NOTE = "The columns of k-hat are what DP-BIC takes for k, from DP-Ini or DP-SIni."
 _WIDE_NOTE = (
     "In M3 and M4 both directions rest on the same two features: whoever keeps just those two has distance 0 exactly, "
     "below the oracle, which is told six. Samples of such distances have two peaks; standard errors are bootstrapped."
@@ -117,8 +117,11 @@ def _study(name: str, title: str, source: str, table: int, version: Version) -> 
         for (model, n, p), printed in printed_table(source, table).items()
     )
     run = low_dimension if table == 1 else high_dimension
-    notes = [_NOTE, *([_WIDE_NOTE] if table == 2 else []), *([_FIRST_NOTE] if version == "first" else [])]
-    return Study(name, title, " ".join(notes), rows, run, "mean" if version == "newest" else "median")
+    notes = [_NOTE, *([_WIDE_NOTE] if table == 2 else []), _FIRST_NOTE if version == "first" else _CHOSEN_NOTE]
+    statistic: Literal["mean", "median"] = "mean" if version == "newest" else "median"
+    methods = "DP-Ini and DP-SIR" if table == 1 else "DP-SIni and DP-SSIR"
+    outcome = f"refuted: the columns of {methods} are not reached with the stated noise"
+    return Study(name, title, " ".join(notes), rows, run, statistic, outcome=outcome)
 
 
 TABLES = (
@@ -176,6 +179,7 @@ SLICES = Study(
         for n, epsilon, bins, slices in points
     ),
     slice_study,
+    outcome="reproduced: for epsilon >= 0.1 private slices hardly change eigen-gap and loss",
 )
 
 
@@ -202,6 +206,7 @@ VALIDATION = Study(
     "the best. The paper finds errors comparable with those of the oracle, which knows s: compare the columns.",
     tuple(Row(f"n = {n}", (n, 1000), {}) for n in (2000, 5000, 10_000, 20_000)),
     validation_study,
+    outcome="refuted: validation costs many times the loss of the oracle at the same total",
 )
 
 STUDIES = (*TABLES, SLICES, VALIDATION)
