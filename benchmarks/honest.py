@@ -281,7 +281,8 @@ def main() -> None:
                                     how,
                                     method,
                                     n,
-                                    f"{good.mean():.2f} {good.mean(axis=0).min():.2f} {mean.mean():.2f} {mean.mean(axis=0).min():.2f}",
+                                    f"{good.mean():.2f} {good.mean(axis=0).min():.2f} "
+                                    f"{mean.mean():.2f} {mean.mean(axis=0).min():.2f}",
                                 )
                             )
                             print(rows[-1], flush=True)

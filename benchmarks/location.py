@@ -125,8 +125,8 @@ def models(replications: int) -> None:
         "location",
         f"python -m benchmarks location --replications {replications}",
         "What unknown bounds cost\n"
-        "Total epsilon, delta = n^-1.1; ratios of mean distance to that with bounds given, on the same data (the error is "
-        "that of the difference).",
+        "Total epsilon, delta = n^-1.1; ratios of mean distance to that with bounds given, on the same data (the error "
+        "is that of the difference).",
         ("epsilon", "model", "n", "p", "bounds given", "bounds=None", "x 10^-3..10^6, moved 100 sd", "y x 1e6 + 1e9"),
         rows,
     )
@@ -153,8 +153,8 @@ def tables(runs: int) -> None:
         "location-tables",
         f"python -m benchmarks location-tables --replications {10 * runs}",
         "What is kept on tables as they are\n"
-        f"epsilon = 1, delta = 1e-6, two directions, {runs} runs: held-out R^2 of boosted trees over that on two directions "
-        "of plain SIR (mean / least), and the least R^2 of a linear model less that on plain SIR's.",
+        f"epsilon = 1, delta = 1e-6, two directions, {runs} runs: held-out R^2 of boosted trees over that on two "
+        "directions of plain SIR (mean / least), and the least R^2 of a linear model less that on plain SIR's.",
         ("table", "n", "p", *(f"bounds: {name}" for name in ways(np.zeros((2, 1))))),
         rows,
     )
@@ -172,8 +172,8 @@ def scales(replications: int) -> None:
         "location-scales",
         f"python -m benchmarks location-scales --replications {replications}",
         "Scales that are far off\n"
-        f"epsilon = 1, delta = 1e-6, n = {TRAINING:,}, p = 24: features with a visible spread, those of them whose unit is "
-        "off by more than 32, and features whose spread was not seen (named to the user).",
+        f"epsilon = 1, delta = 1e-6, n = {TRAINING:,}, p = 24: features with a visible spread, those of them whose unit "
+        "is off by more than 32, and features whose spread was not seen (named to the user).",
         ("table", "features seen", "off by more than 32 x", "not seen"),
         rows,
     )
