@@ -172,7 +172,7 @@ def scales(replications: int) -> None:
         "location-scales",
         f"python -m benchmarks location-scales --replications {replications}",
         "Scales that are far off\n"
-        f"epsilon = 1, delta = 1e-6, n = {TRAINING:,}, p = 24: features with a visible spread, those of them whose unit "
+        f"epsilon = 1, delta = 1e-6, n = {TRAINING:,}, p = 24: features with a visible spread, those whose unit "
         "is off by more than 32, and features whose spread was not seen (named to the user).",
         ("table", "features seen", "off by more than 32 x", "not seen"),
         rows,
