@@ -80,7 +80,7 @@ def subjects(relation: Relation, others: Cases = no_cases) -> dict[str, Subject]
     `others` are cases of estimators that this package does not know of.
     """
     known: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "n_directions": 1, "bounds": BOX}
-    found = known | {"bounds": None, "n_directions": "auto"}
+    found = known | {"bounds": "search", "n_directions": "auto"}
     attacked = {
         name: Subject(case.estimator, case.n_features, case.responses)
         for name, case in (cases(1.0, 1e-6, relation) | others(1.0, 1e-6, relation)).items()
@@ -92,7 +92,7 @@ def subjects(relation: Relation, others: Cases = no_cases) -> dict[str, Subject]
         "PrivateSIR, classes": Subject(PrivateSIR(**found, method="descent", classes=NAMES), 3, NAMES),
         "PrivateSIR, names": Subject(PrivateSIR(**known, method="one-shot"), 3, NAMES, declared=NAMED),
         "PrivateSparseSIR, classes": Subject(PrivateSparseSIR(**found, method="screen", classes=NAMES), 6, NAMES),
-        "PrivatePCA, bounds found": Subject(PrivatePCA(**known | {"bounds": None, "n_directions": 2})),
+        "PrivatePCA, bounds found": Subject(PrivatePCA(**known | {"bounds": "search", "n_directions": 2})),
         **{
             f"PrivateCCA {method}": Subject(PrivateCCA(**known, y_bounds=BOX, method=method), 4)
             for method in _named(cca.METHODS)
@@ -130,7 +130,7 @@ def _devices() -> dict[str, Subject]:
 def federations(relation: Relation) -> dict[str, tuple[Subject, dict[str, Any]]]:
     """Everything that sites fit together, and with which options."""
     known: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "n_directions": 1, "bounds": BOX}
-    found = known | {"bounds": None}
+    found = known | {"bounds": "search"}
     shared = {"trust": "secure-aggregation"}
     return {
         "PrivateSIR descent": (Subject(PrivateSIR(**known, method="descent")), {}),

@@ -108,7 +108,8 @@ def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
 
 def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
     """Units of their own are found from the share that pays for bounds, by sites that each add all their noise."""
-    if estimator.bounds is not None or isinstance(estimator, PrivateSparseSIR) or share != 1:
+    given = estimator.bounds is not None and not isinstance(estimator.bounds, str)
+    if given or isinstance(estimator, PrivateSparseSIR) or share != 1:
         raise InputError(NEEDS)
 
 

@@ -22,8 +22,8 @@ def without_noise(values: FloatArray, edge: float) -> FloatArray:
 
     >>> noise = np.random.default_rng(0).normal(size=(50, 50)) / 10.0
     >>> shown = np.linalg.eigvalsh(np.eye(50) + (noise + noise.T) / 2.0)
-    >>> round(float(shown.std()), 2), round(float(without_noise(shown, 1.0).std()), 2)
-    (0.5, 0.04)
+    >>> bool(without_noise(shown, 1.0).std() < 0.3 * shown.std())  # the identity has none
+    True
     """
     gap = values[:, None] - values[None, :]
     width = edge / np.sqrt(len(values))
