@@ -10,7 +10,7 @@ from sfumato.research import DPSIR, DPSPCA, RayleighFlowPCA, TruncatedRayleighFl
 BOX = Bounds(-20, 20)
 
 
-@parametrize_with_checks([DPSPCA(random_state=0), DPSIR(random_state=0, bounds=Bounds(-9, 9))])
+@parametrize_with_checks([DPSPCA(bounds="search", random_state=0), DPSIR(random_state=0, bounds=Bounds(-9, 9))])
 def test_scikit_learn_finds_nothing_to_object_to(estimator, check):
     check(estimator)
 
@@ -62,7 +62,7 @@ def test_bad_parameters_are_refused_in_a_sentence_that_names_them(kind, options)
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("bounds", [None, Bounds(-1, 1)])
+@pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)])
 @pytest.mark.parametrize("kind", [*SPARSE, RayleighFlowPCA])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_nothing_inside_the_domain_raises_or_warns(kind, bounds, relation):
