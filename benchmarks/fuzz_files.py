@@ -78,6 +78,8 @@ def seeds(folder):
             estimator = getattr(sfumato, name)(bounds=Bounds(-1, 1), random_state=0)
             if "picture" in estimator.get_params():
                 estimator.set_params(picture=True)
+            if name == "PrivateCCA":
+                estimator.set_params(y_bounds=Bounds(-1, 1))
             y = {"PrivateLDA": x[:, 0] > 0, "PrivateCCA": x[:, 1:]}.get(name, x[:, 0])
             save_model(estimator.fit(x, y), folder / f"seed-{name}.json")
     (folder / "seed.json").write_bytes((folder / "seed-PrivateSIR.json").read_bytes())

@@ -112,12 +112,15 @@ def test_the_kind_declared_to_fit_decides_the_plan():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(300, 2)), rng.integers(0, 2, 300)
     plans = [
-        [entry.purpose for entry in PrivateSIR(random_state=0).fit(x, response, response_kind=kind).ledger_]
+        [
+            entry.purpose
+            for entry in PrivateSIR(bounds="search", random_state=0).fit(x, response, response_kind=kind).ledger_
+        ]
         for response, kind in ((y, "categorical"), (y.astype(str), None), (y.astype(str).astype(object), None))
     ]
     assert plans[0] == plans[1] == plans[2]
-    numeric = PrivateSIR(random_state=0).fit(x, y, response_kind="numeric")
-    assert np.array_equal(numeric.directions_, PrivateSIR(random_state=0).fit(x, y).directions_)
+    numeric = PrivateSIR(bounds="search", random_state=0).fit(x, y, response_kind="numeric")
+    assert np.array_equal(numeric.directions_, PrivateSIR(bounds="search", random_state=0).fit(x, y).directions_)
 
 
 def test_no_value_decides_whether_the_classes_of_lda_are_names():
@@ -125,7 +128,7 @@ def test_no_value_decides_whether_the_classes_of_lda_are_names():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(300, 2)), rng.integers(0, 3, 300)
     plans = [
-        [entry.purpose for entry in PrivateLDA(random_state=0).fit(x, response).ledger_]
+        [entry.purpose for entry in PrivateLDA(bounds="search", random_state=0).fit(x, response).ledger_]
         for response in (y, [*y[1:].tolist(), 0.5], y.astype(float), y.astype(str))
     ]
     assert all(plan == plans[0] for plan in plans)

@@ -147,7 +147,7 @@ def test_a_model_and_its_report_note_the_head_of_the_ledger_and_a_cut_one_is_not
 
 
 def test_a_model_file_that_notes_no_head_still_loads(tmp_path):
-    sir = PrivateSIR(epsilon=1.0).fit(*frame(500))
+    sir = PrivateSIR(epsilon=1.0, bounds="search").fit(*frame(500))
     path = save_model(sir, tmp_path / "m.json")
     said = json.loads(path.read_text())
     assert said["ledger"].pop("mark") is None
@@ -225,7 +225,7 @@ def test_a_huge_file_a_directory_and_bytes_are_refused(tmp_path):
         ("released.directions", [], "released.directions must be a list of one or more"),
         ("released.directions", [[1, 2, 1e999]], "not valid JSON"),
         ("released.directions", [[1, 2, 10**400]], "released.directions[0][2] must be a finite number"),
-        ("released.directions", [[1, 1, 0]], "released.directions must be orthonormal rows"),
+        ("released.directions", [[1, 1, 0]], "released.directions must be rows of length one"),
         ("released.scale", [1, 0, 1], "released.scale must be positive"),
         ("released.mean", [0, 0, None], "released.mean[2] must be a finite number"),
         ("released.bounds", {"lower": 1, "upper": 0}, "released.bounds must be valid"),
