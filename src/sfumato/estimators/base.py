@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +21,7 @@ from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Response
 from sfumato.sources import declared_response
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, IntArray
 
 
 class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -34,6 +35,7 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     directions_: FloatArray
     mean_: FloatArray
     ledger_: Ledger
+    unseen_: IntArray | None
     _numeric_response = True
 
     def explain(self, n_samples: int, n_features: int) -> Explanation:
@@ -56,10 +58,17 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         raise NotImplementedError
 
     def _keep_bounds(self, located: Located) -> None:
-        """The bounds, and which features showed no spread: by name, where they have names."""
-        self.bounds_ = located.bounds
-        names = getattr(self, "feature_names_in_", np.arange(len(located.unseen)))
-        self.unseen_features_ = names[located.unseen[: len(names)]]
+        """The bounds, and the positions of features that showed no spread."""
+        self.bounds_, self.unseen_ = located.bounds, np.flatnonzero(located.unseen)
+
+    @property
+    def unseen_features_(self) -> NDArray[Any]:
+        """Features of which no spread was seen, by name, where they have names: their scale is a guess."""
+        check_is_fitted(self)
+        named = [getattr(self, name, None) for name in ("feature_names_in_", "y_feature_names_in_")]
+        every = np.concatenate([names for names in named if names is not None] or [np.empty(0)])
+        unseen = np.empty(0, dtype=np.int64) if self.unseen_ is None else self.unseen_
+        return np.asarray(every[unseen] if unseen.max(initial=-1) < len(every) else unseen)
 
     @property
     def _n_features_out(self) -> int:

@@ -120,6 +120,18 @@ def places(name: str, below: str, *, ordered: bool = False) -> Reader:
     return read
 
 
+def some_places(below: str) -> Reader:
+    """Different positions below a length, in order; perhaps none."""
+
+    def read(node: Node, sizes: Sizes) -> IntArray:
+        found = [element.whole(0, sizes[below] - 1) for element in node.elements()]
+        if found != sorted(set(found)):
+            node.refuse("different positions, in increasing order")
+        return np.asarray(found, dtype=np.int64)
+
+    return read
+
+
 def record(kind: type[T], must: str = "", holds: Callable[[T], bool] = lambda value: True, **members: Reader) -> Reader:
     """An object whose members are those of a frozen value."""
 
@@ -158,7 +170,7 @@ def said_of_bounds(name: str) -> Reader:
             return of_all(node, sizes)
         said = {}
         for element in node.fields("columns")["columns"].elements():
-            column, *ends = element.elements()
+            column, *ends = element.elements() or [element]
             key = column.text() if isinstance(column.value, str) else column.whole(0, sizes[name] - 1)
             said[key] = _said_of_column(element, ends)
         return checked(node, lambda: PartialBounds.of(said, sizes[name])) and said
@@ -173,7 +185,7 @@ def _said_of_column(node: Node, ends: list[Node]) -> Any:
     if len(ends) == 1:
         return ends[0].one_of((SEARCH,))
     if len(ends) == 2:
-        return tuple(end.number() for end in ends)
+        return tuple(number(end, {}) for end in ends)
     return range(*(end.whole(-(2**31), 2**31) for end in ends))
 
 

@@ -32,6 +32,7 @@ from sfumato.model.fields import (
     relation,
     said_of_bounds,
     series,
+    some_places,
     truth,
     whole,
     word,
@@ -163,7 +164,11 @@ DIRECTIONS: dict[str, Reader] = {
     "standard_errors": array("k", "p", gaps=True, most=HUGE),
     "eigenvalues": series(most="k"),
 }
-PLACE: dict[str, Reader] = {"mean": array("p", most=HUGE), "bounds": bounds("p")}
+PLACE: dict[str, Reader] = {
+    "mean": array("p", most=HUGE),
+    "bounds": bounds("p"),
+    "unseen": optional(some_places("p")),
+}
 EXPLAINING = DIRECTIONS | PLACE | {"choice": CHOICE}
 INVERSE = EXPLAINING | {
     "scale": array("p", most=HUGE, must="positive", holds=lambda values: bool((values > 0).all())),
@@ -184,6 +189,7 @@ PAIRS: dict[str, Reader] = {
     "mean": array("p", most=HUGE),
     "y_mean": array("q", most=HUGE),
     "bounds": bounds("p + q"),
+    "unseen": optional(some_places("p + q")),
     "choice": CHOICE,
 }
 

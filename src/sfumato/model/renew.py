@@ -43,6 +43,8 @@ def _from_second(node: Node) -> Node:
     name, parameters, released = top["estimator"].value, _members(top["parameters"]), _members(top["released"])
     if isinstance(released.get("choice"), dict):  # nothing was tested
         released["choice"] = {"p_values": []} | released["choice"]
+    if "bounds" in released:  # nor was it said which features were not seen
+        released["unseen"] = None
     changed: dict[str, Any] = {"format": FORMAT, "released": released}
     if not isinstance(name, str) or name not in MOVED:
         return Node(node.value | changed)
