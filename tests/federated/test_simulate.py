@@ -1,5 +1,7 @@
 """A federation on one machine."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,8 @@ def test_without_noise_any_number_of_sites_equals_the_pooled_fit(method, cuts, s
     pieces = zip(np.split(sample.x, cuts), np.split(sample.y, cuts), strict=True)
     sources = {f"s{i}": ArraySource(x, y, Response()) for i, (x, y) in enumerate(pieces)}
     facts = {name: facts_of(source, "replace") for name, source in sources.items()}
-    task = federated_task(estimator, facts, "replace")
+    # Units inside the bounds are read off counts and their known noise, which more sites have more of: leave them out.
+    task = replace(federated_task(estimator, facts, "replace"), bounds=Bounds(-6, 6))
     noises = dict.fromkeys(sources, silence)
     apart = fit_sites(estimator, task, sources, noises, trust_of("sites", len(sources)))
 
@@ -58,10 +61,11 @@ def test_secure_aggregation_adds_central_noise_and_says_what_it_rests_on():
     sample = he("V", n=4_000, random_state=1)
     parts = [(sample.x[i::4], sample.y[i::4]) for i in range(4)]
     estimator = PrivateSIR(epsilon=1.0, delta=1e-5, bounds=Bounds(-6, 6))
-    alone = simulate(estimator, parts).ledger_.entries[0]
+    alone = next(entry for entry in simulate(estimator, parts).ledger_ if "ranks" in entry.purpose)
     shared = simulate(estimator, parts, "secure-aggregation", honest=4).ledger_
-    assert shared.entries[0].noise_std == pytest.approx(alone.noise_std / 2)
-    assert shared.entries[0].event == alone.event
+    ranks = next(entry for entry in shared if "ranks" in entry.purpose)
+    # Plans differ, since a search inside the bounds pays with less noise only: compare per mu of the release.
+    assert ranks.noise_std * ranks.event.mu == pytest.approx(alone.noise_std * alone.event.mu / 2)
     assert shared.total() == pytest.approx(1.0, rel=1e-6)
     assert "sees only sums over the 4 sites and at least 4" in shared.guarantee
     assert "noise shared by 4 sites" in shared.entries[0].purpose
