@@ -90,7 +90,7 @@ def repair(path: str | PathLike[str], reason: str, *, lost: Budget | Sequence[Ev
         if events is None:
             raise BudgetError(
                 f"ledger: {damage}, and may have held releases; state their cost, for instance lost=Budget.zcdp(0.1), "
-                "or lost=() if you know that nothing was released."
+                "or lost=() if you know that nothing was released (--lost-rho, --lost-model, --nothing-lost)."
             )
         newline = b"" if raw.endswith(b"\n") else b"\n"
         chain = Chain().extend(raw + newline, seen=lambda line: known.add(line.hash))  # only a newline may be missing
