@@ -13,6 +13,7 @@ from sfumato.estimators import cca, lda, pca, sir, sparse, sparse_pca
 from sfumato.estimators.base import PrivateReducer
 from sfumato.estimators.parameters import directions_of, share_of
 from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
+from sfumato.forecast.belief import LEVELS, Verdict
 from sfumato.iterate.picture import Picture
 from sfumato.iterate.screening import Screen
 from sfumato.model.fields import (
@@ -65,6 +66,10 @@ class Kind:
 
 def _orthonormal(rows: FloatArray) -> bool:
     return np.allclose(rows @ rows.T, np.eye(len(rows)), rtol=0.0, atol=1e-6)
+
+
+def _units(rows: FloatArray) -> bool:
+    return bool((np.abs(np.linalg.norm(rows, axis=1) - 1.0) < 1e-6).all())
 
 
 def _weights(rows: FloatArray) -> bool:
@@ -129,6 +134,7 @@ CHOICE = record(
     singular_values=series(least="k"),
     edge=known_number,
     given=truth,
+    p_values=series(),
 )
 PICTURE = record(
     Picture,
@@ -162,6 +168,12 @@ INVERSE = EXPLAINING | {
     "scale": array("p", most=HUGE, must="positive", holds=lambda values: bool((values > 0).all())),
     "picture": optional(PICTURE),
 }
+JUDGED: dict[str, Reader] = {
+    "directions": array("k", "p", must="rows of length one", holds=_units),
+    "privacy_errors": optional(array("k", "p", gaps=True, most=HUGE)),
+    "loadings_errors": optional(array("k", "p", gaps=True, most=HUGE)),
+    "verdict": optional(record(Verdict, level=word(LEVELS), sentence=lambda node, sizes: node.text())),
+}
 COMPONENTS = DIRECTIONS | PLACE | {"explained_variance_ratio": series(most="k")}
 SUPPORT: dict[str, Reader] = {"support": places("s", "p", ordered=True)}
 PAIRS: dict[str, Reader] = {
@@ -175,11 +187,11 @@ PAIRS: dict[str, Reader] = {
 }
 
 MODELS = (
-    Kind(sir.PrivateSIR, PARAMETERS | _by(sir.METHODS) | CLASSES | PICTURED, INVERSE),
+    Kind(sir.PrivateSIR, PARAMETERS | _by(sir.METHODS) | CLASSES | PICTURED, INVERSE | JUDGED),
     Kind(
         sparse.PrivateSparseSIR,
         PARAMETERS | _by(sparse.METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
-        INVERSE | SUPPORT | {"screen": optional(SCREEN)},
+        INVERSE | JUDGED | SUPPORT | {"screen": optional(SCREEN)},
         _supported,
     ),
     *(Kind(kind, PARAMETERS | {"n_slices": whole(2, 48)} | CLASSES, EXPLAINING) for kind in (PrivateSAVE, PrivateDR)),

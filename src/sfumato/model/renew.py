@@ -7,10 +7,12 @@ from sfumato.model.strict import Node
 from sfumato.model.write import FORMAT
 
 MEMBERS = ("format", "sfumato", "estimator", "inputs", "parameters", "released", "ledger")
-FIRST, SECOND = "sfumato-model/1", "sfumato-model/2"
-VERSIONS = (FIRST, SECOND, FORMAT)
+FIRST, SECOND, THIRD = "sfumato-model/1", "sfumato-model/2", "sfumato-model/3"
+VERSIONS = (FIRST, SECOND, THIRD, FORMAT)
 CALIBRATED = ("PrivateSIR", "PrivateSparseSIR", "PrivatePCA", "PrivateLDA", "PrivateCCA")
 """Estimators that once had the papers' methods among their own, with a calibration each."""
+JUDGED = ("PrivateSIR", "PrivateSparseSIR")
+"""Estimators that say how far they are to be believed."""
 LOW, HIGH = (20, 100), (10, 50)
 SLICING = {"DPIni": LOW, "DPSIR": LOW, "RayleighFlowSIR": LOW} | dict.fromkeys(
     ("DPSIni", "DPSSIR", "TruncatedRayleighFlowSIR"), HIGH
@@ -20,7 +22,7 @@ SLICING = {"DPIni": LOW, "DPSIR": LOW, "RayleighFlowSIR": LOW} | dict.fromkeys(
 
 def renewed(node: Node) -> Node:
     """The file as one of the newest version."""
-    for version, renew in ((FIRST, _from_first), (SECOND, _from_second)):
+    for version, renew in ((FIRST, _from_first), (SECOND, _from_second), (THIRD, _from_third)):
         if node.value["format"] == version:
             node = renew(node)
     return node
@@ -38,7 +40,7 @@ def _from_first(node: Node) -> Node:
 def _from_second(node: Node) -> Node:
     """The papers' methods were among those of the estimators; now they are estimators of their own."""
     top = node.fields(*MEMBERS)
-    name, changed = top["estimator"].value, {"format": FORMAT}
+    name, changed = top["estimator"].value, {"format": THIRD}
     if not isinstance(name, str) or name not in MOVED:
         return Node(node.value | changed)
     parameters, released = (_members(top[member]) for member in ("parameters", "released"))
@@ -58,6 +60,17 @@ def _from_second(node: Node) -> Node:
     if moved == "DPSIR":
         parameters["batches"] = "full" if method == "dp-sir-full" else "parts"
     return Node(node.value | changed | {"estimator": moved, "parameters": parameters, "released": released})
+
+
+def _from_third(node: Node) -> Node:
+    """There was neither a test nor a verdict, and errors were those of the last step's privacy noise alone."""
+    top = node.fields(*MEMBERS)
+    released = _members(top["released"])
+    if isinstance(released.get("choice"), dict):
+        released["choice"] = {"p_values": []} | released["choice"]
+    if top["estimator"].value in JUDGED:
+        released = {"privacy_errors": None, "loadings_errors": None, "verdict": None} | released
+    return Node(node.value | {"format": FORMAT, "released": released})
 
 
 def _members(node: Node) -> dict[str, Any]:

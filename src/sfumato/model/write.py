@@ -20,7 +20,7 @@ from sfumato.model import account, inputs
 from sfumato.model.kinds import OPTIONAL, Kind, kinds_for
 from sfumato.report.account import own_ledger
 
-FORMAT = "sfumato-model/3"
+FORMAT = "sfumato-model/4"
 
 
 def save_model(
