@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
 MOST_ROWS, MOST_DIRECTIONS = 12, 4
 PLUS, MINUS, QUIET = "cyan", "magenta", "bright_black"
+VERDICTS = {"reliable": "green", "weak": "yellow", "noise": "red"}
 SHADES = " ·░▒▓█"
 
 
 def show_document(console: Console, document: Document, title: str, meanings: Sequence[str]) -> None:
     """A fit: directions with what is known of each, picture, ledger, guarantee."""
     console.print()
+    if document.verdict is not None:
+        level, sentence = document.verdict
+        console.print(Text(f"{level.capitalize()}. ", style=f"bold {VERDICTS[level]}"), Text(sentence), sep="")
     console.print(Text(title, style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
     console.print()
     console.print(_directions(document, meanings))
@@ -72,7 +76,8 @@ def _direction(document: Document, k: int, meaning: Sequence[str]) -> Table:
         table.add_column(justify=justify, no_wrap=True)
     for i in order[:MOST_ROWS]:
         value = document.loadings[i].values[k]
-        colour = PLUS if value >= 0 else MINUS
+        noise = document.verdict is not None and document.verdict[0] == "noise"
+        colour = QUIET if noise else PLUS if value >= 0 else MINUS
         bar = Bar(1.0, 0.0, min(abs(value), 1.0), width=14, color=colour)
         error = Text(f"± {errors[i]}" if document.has_errors else "", style=QUIET)
         table.add_row(Text(document.loadings[i].feature), bar, values[i], error)

@@ -137,7 +137,8 @@ def solve(
     grid, heard = located.grid, heard or Heard()
     n = records_of(task, ranks)
     whitening = yield from heard.of(rough_shape(grid, n, CAPS[task.method]))
-    again = Again(task, ranks, "ranks" in heard.lines)
+    # In half widths: whatever was known of the bounds is not part of it.
+    again = Again(replace(task, bounds=Bounds(-1.0, 1.0), picture=0.0), ranks, "ranks" in heard.lines)
 
     def chooser(first: Links) -> Choice:
         return choose_by_test(Evidence.of(heard, n, whitening, ranks, again), first)

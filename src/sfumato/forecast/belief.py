@@ -19,12 +19,10 @@ from sfumato.forecast.stand_in import StandIn
 from sfumato.privacy.asking import drive
 from sfumato.records import Records
 from sfumato.settings.central import one_blas_thread
-from sfumato.solve.dimension import Choice
+from sfumato.solve.dimension import LEVEL, Choice
 from sfumato.solve.links import Links, unit_rows
 from sfumato.typing import FloatArray
 
-LEVEL = 0.01
-"""A direction is announced where its p-value is not above this."""
 BATCH, BATCHES = 15, 4
 """Stand-ins of a test are made by batches, until the answer is clear."""
 MOST = 6
@@ -33,8 +31,6 @@ RUNS, PILOTS = 60, 20
 ALIKE, OFTEN = 0.9, 0.975
 """A fit is reliable if the scores of two such fits on fresh samples are correlated by `ALIKE` in this part of cases."""
 _SILENCE = 1e-12
-
-
 Level = Literal["reliable", "weak", "noise"]
 
 
@@ -51,6 +47,9 @@ class Verdict:
 
     level: Level
     sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,18 +250,13 @@ class Belief:
     @cached_property
     def verdict(self) -> Verdict:
         """Whether the fit would come out the same again, and what would help."""
-        announced = self._announced
+        announced = self.tested.announced
         if announced == 0:
             return Verdict("noise", f"Nothing stands out of the noise: do not read the directions. {self._remedy}")
         stable = int((np.cumprod(self.alikeness >= ALIKE)).sum())
         if min(stable, announced) >= self._k:
             return Verdict("reliable", "The directions would come out nearly the same on a fresh sample.")
         return Verdict("weak", f"{_weak(min(stable, announced), announced, self._k)} {self._remedy}")
-
-    @property
-    def _announced(self) -> int:
-        choice = self.tested
-        return int(((choice.p_values <= LEVEL) if self.testable else (choice.singular_values > choice.edge)).sum())
 
     @property
     def _remedy(self) -> str:

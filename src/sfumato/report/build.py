@@ -12,7 +12,7 @@ from sfumato.bounds import Bounds
 from sfumato.iterate.picture import Picture
 from sfumato.report import words
 from sfumato.report.account import account_of
-from sfumato.report.document import Document, Heatmap, Spectrum
+from sfumato.report.document import IN_ALL, PRIVACY_ALONE, Document, Heatmap, Spectrum
 from sfumato.report.loadings import floats, kept, loadings_of
 from sfumato.report.plot import response_label
 from sfumato.report.whatif import what_if
@@ -41,7 +41,14 @@ def document(estimator: Any, *, forecasts: bool = True) -> Document:
         what_if=what_if(estimator) if forecasts else None,
         unit=words.unit(estimator),
         mark=account.mark,
+        verdict=_verdict(estimator),
+        error_of=PRIVACY_ALONE if getattr(estimator, "loadings_errors_", None) is None else IN_ALL,
     )
+
+
+def _verdict(estimator: Any) -> tuple[str, str] | None:
+    verdict = getattr(estimator, "verdict_", None)
+    return None if verdict is None else (verdict.level, verdict.sentence)
 
 
 def _spectrum(estimator: Any) -> Spectrum | None:

@@ -40,7 +40,7 @@ def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
     ]
     zero = svg.line(x(0), 2, x(0), bottom, svg.MUTED)
     title = f"Direction {direction + 1}: loadings"
-    whiskers = ", whiskers one standard error of the privacy noise" if _some_error(loadings) else ""
+    whiskers = ", whiskers one standard error" if _some_error(loadings) else ""
     desc = f"{len(loadings)} features. Bars are weights{whiskers}."
     marks = [svg.axis_below(-limit, limit, x, 2, bottom), *rows, zero]
     return svg.frame(f"loading-{direction + 1}", bottom + 22, title, desc, marks)

@@ -15,6 +15,9 @@ from itertools import pairwise
 
 from sfumato.errors import InputError
 
+PRIVACY_ALONE = "of the privacy noise alone, not of sampling"
+IN_ALL = "of sampling and privacy noise together"
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
@@ -31,7 +34,7 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class Loading:
-    """One feature's weight in each direction, and the standard error that privacy noise alone gives it."""
+    """One feature's weight in each direction, and its standard error."""
 
     feature: str
     values: tuple[float, ...]
@@ -150,6 +153,10 @@ class Document:
         What one column of the loadings is called.
     mark : str
         Where the releases stand in the ledger file they were written to, if any.
+    verdict : (str, str) or None
+        Level, "reliable", "weak" or "noise", and the sentence that says what it means, where the method judges itself.
+    error_of : str
+        What the standard errors are of.
     """
 
     title: str
@@ -167,6 +174,8 @@ class Document:
     what_if: WhatIf | None = None
     unit: str = "direction"
     mark: str = ""
+    verdict: tuple[str, str] | None = None
+    error_of: str = PRIVACY_ALONE
 
     def __post_init__(self) -> None:
         _require(
@@ -181,7 +190,7 @@ class Document:
 
     @property
     def has_errors(self) -> bool:
-        """Whether the method tells what privacy noise alone adds to the loadings."""
+        """Whether the method tells the errors of its loadings."""
         return any(math.isfinite(error) for loading in self.loadings for error in loading.errors)
 
 

@@ -46,6 +46,9 @@ def loadings_of(estimator: Any) -> tuple[tuple[Loading, ...], str]:
         return _rows(feature_names(estimator), estimator.coef_[None, :], None, kept(estimator)), PER_UNIT
     if hasattr(estimator, "y_weights_"):
         return _paired(estimator), PER_WIDTH
+    if getattr(estimator, "loadings_errors_", None) is not None:
+        rows = _rows(feature_names(estimator), estimator.loadings_, estimator.loadings_errors_, kept(estimator))
+        return rows, PER_DEVIATION
     scale, note = _scale(estimator)
     errors = getattr(estimator, "standard_errors_", None)
     values, errors = _scaled(estimator.directions_, errors, scale)

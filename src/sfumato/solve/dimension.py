@@ -6,6 +6,9 @@ import numpy as np
 
 from sfumato.typing import FloatArray
 
+LEVEL = 0.01
+"""A direction is announced where its p-value is not above this."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -24,12 +27,19 @@ class Choice:
     @property
     def why(self) -> str:
         """One sentence."""
+        asked = f"{self.n_directions} direction{'s were' if self.n_directions > 1 else ' was'} asked for."
+        above = self.announced
         if self.given:
-            return f"{self.n_directions} direction{'s were' if self.n_directions > 1 else ' was'} asked for."
-        above = int((self.singular_values > self.edge).sum())
+            return asked if not len(self.p_values) else f"{asked} {above or 'None'} of them could be told from noise."
         if above == 0:
             return "No singular value stands out of the noise; one direction is kept."
-        return f"{above} singular value{'s stand' if above > 1 else ' stands'} out of the noise edge."
+        return f"{above} singular value{'s stand' if above > 1 else ' stands'} out of the noise."
+
+    @property
+    def announced(self) -> int:
+        """How many singular values stand out of the noise: by their p-values or, without a test, by the edge."""
+        stands_out = self.p_values <= LEVEL if len(self.p_values) else self.singular_values > self.edge
+        return int(stands_out.sum())
 
 
 def choose(coefficients: FloatArray, noise_std: float, n: float, n_directions: int | None) -> Choice:
