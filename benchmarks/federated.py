@@ -12,11 +12,8 @@ import numpy as np
 
 from benchmarks.study import mean, replicate, write
 from sfumato import Bounds, Budget, subspace_distance
-from sfumato.estimators.pipeline import Task
 from sfumato.federated.task import ENOUGH, FEW_FUNCTIONS, FEW_ROUNDS, PLENTY, schedule_of
-from sfumato.iterate.descent import Schedule
-from sfumato.iterate.oneshot import plan_one_shot
-from sfumato.iterate.ranks import find_ranks, plan_ranks
+from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -24,6 +21,9 @@ from sfumato.research.fsir import fsir_iid, fsir_shaped, plan_shaped
 from sfumato.research.he_tables import delta_of, drawn
 from sfumato.research.many_sites import MergedSites
 from sfumato.sources import ArraySource
+from sfumato.steps.descent import Schedule
+from sfumato.steps.one_shot import plan_one_shot
+from sfumato.steps.ranks import find_ranks, plan_ranks
 
 CELLS = (
     (1000, 1, 1.0),

@@ -17,7 +17,6 @@ from benchmarks.location_tables import KINDS, Table, awkward, real_tables
 from benchmarks.study import mean, replicate, write
 from sfumato import SIR, Bounds, PrivateSIR, subspace_distance
 from sfumato.bounds import PartialBounds
-from sfumato.iterate.location import Location, find_bounds, location_share, plan_location
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
@@ -27,6 +26,7 @@ from sfumato.records import Response
 from sfumato.settings.central import Central
 from sfumato.simulate import xia
 from sfumato.sources import ArraySource
+from sfumato.steps.location import Location, find_bounds, location_share, plan_location
 
 ROWS = (("M1", 20_000, 15), ("M1", 20_000, 30), ("M2", 20_000, 30), ("M3", 30_000, 15), ("M4", 30_000, 10))
 TRAINING = 10_000

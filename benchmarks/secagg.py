@@ -19,7 +19,6 @@ from flwr.supercore.primitives.asymmetric import bytes_to_private_key, bytes_to_
 from benchmarks.study import write
 from sfumato import Bounds, Budget
 from sfumato.federated.simulation import OneThread
-from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.privacy.noise import SeededNoise
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -29,6 +28,7 @@ from sfumato.sources import ArraySource
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.one_shot import plan_one_shot
 
 SITES, N, P, SLICES = 3, 2_000, 10, 10
 NODES = tuple(range(1, SITES + 1))

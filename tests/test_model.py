@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from sfumato import Bounds, Budget, BudgetError, InputError, PrivatePCA, PrivateSIR, research
-from sfumato.estimators.reference import SIR
 from sfumato.files import Columns
+from sfumato.methods.reference import SIR
 from sfumato.model import FORMAT, load_inputs, load_model, save_model, standalone
 from sfumato.model.write import pretty
 from sfumato.privacy.events import Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection

@@ -25,13 +25,13 @@ import pytest
 import sfumato
 from sfumato import Bounds, Budget, InputError, Ledger, PrivateCCA, PrivateSIR, scan
 from sfumato.cli.local import _labels, _read
-from sfumato.estimators.inputs import fit_source, paired_source
 from sfumato.files import open_source
 from sfumato.files.formats import open_tables
 from sfumato.files.table import Table
 from sfumato.local import NumberRandomiser, SliceRandomiser
 from sfumato.local.answers import Randomiser
 from sfumato.local.records import RecordRandomiser
+from sfumato.methods.inputs import fit_source, paired_source
 from sfumato.sources import ArraySource, Source
 
 HUGE = [Decimal("sNaN"), Decimal("1e999"), -(10**5000)]

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from sfumato import SIR, Bounds, Budget, PrivacyWarning, subspace_distance
-from sfumato.iterate.oneshot import plan_one_shot
-from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.privacy.asking import drive
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
@@ -18,6 +16,8 @@ from sfumato.research.fsir import ccmd, fsir_iid, fsir_paper, fsir_shaped, plan_
 from sfumato.settings.central import Central
 from sfumato.simulate import he
 from sfumato.sources import ArraySource
+from sfumato.steps.one_shot import plan_one_shot
+from sfumato.steps.ranks import find_ranks, plan_ranks
 
 
 def printed(mechanism, epsilon=1.0, sites=5, n=1_000):

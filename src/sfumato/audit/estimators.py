@@ -4,14 +4,14 @@ from typing import Any
 
 from sfumato.audit.fits import Case
 from sfumato.bounds import Bounds
-from sfumato.estimators import pca, sir, sparse, sparse_pca
-from sfumato.estimators.cca import PrivateCCA
-from sfumato.estimators.lda import PrivateLDA
-from sfumato.estimators.pca import PrivatePCA
-from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.estimators.sparse import PrivateSparseSIR
-from sfumato.estimators.sparse_pca import PrivateSparsePCA
+from sfumato.methods import pca, sir, sparse_pca, sparse_sir
+from sfumato.methods.cca import PrivateCCA
+from sfumato.methods.lda import PrivateLDA
+from sfumato.methods.pca import PrivatePCA
+from sfumato.methods.second_order import PrivateDR, PrivateSAVE
+from sfumato.methods.sir import PrivateSIR
+from sfumato.methods.sparse_pca import PrivateSparsePCA
+from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.records import Records
 from sfumato.typing import Relation
 
@@ -33,7 +33,7 @@ def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
         "PrivateSIR, bounds found, picture": Case(PrivateSIR(**searched, method="descent", picture=True)),
         **{
             f"PrivateSparseSIR {method}": Case(PrivateSparseSIR(**few, method=method), n_features=6)
-            for method in _named(sparse.METHODS)
+            for method in _named(sparse_sir.METHODS)
         },
         "PrivateSparseSIR, bounds found": Case(PrivateSparseSIR(**searched, max_features=2), n_features=6),
         **{f"PrivatePCA {method}": Case(PrivatePCA(**known, method=method)) for method in _named(pca.METHODS)},

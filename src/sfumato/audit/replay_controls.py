@@ -11,7 +11,7 @@ from sfumato.audit.estimators import BOX
 from sfumato.audit.hostile import Hostile, Table, forges
 from sfumato.audit.tape import Replayed, record
 from sfumato.bounds import Bounds
-from sfumato.estimators.pca import PrincipalTask, PrivatePCA
+from sfumato.methods.pca import PrincipalTask, PrivatePCA
 from sfumato.privacy.door import Behind, Door, Watch
 from sfumato.records import Records, Response
 from sfumato.release import Release

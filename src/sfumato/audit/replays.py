@@ -23,18 +23,18 @@ from sfumato.audit.estimators import BOX, CLASSES, cases
 from sfumato.audit.fits import Case
 from sfumato.audit.hostile import Hostile, Private, Table, forges
 from sfumato.audit.tape import Recording, Replayed, record
-from sfumato.estimators import cca, lda
-from sfumato.estimators.cca import PrivateCCA
-from sfumato.estimators.label import LabelPrivateSIR
-from sfumato.estimators.lda import PrivateLDA
-from sfumato.estimators.local_sir import LocalSIR
-from sfumato.estimators.pca import PrivatePCA
-from sfumato.estimators.regression import LabelPrivateIHT
-from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated import simulate
 from sfumato.files import open_source
+from sfumato.methods import cca, lda
+from sfumato.methods.cca import PrivateCCA
+from sfumato.methods.label_iht import LabelPrivateIHT
+from sfumato.methods.label_sir import LabelPrivateSIR
+from sfumato.methods.lda import PrivateLDA
+from sfumato.methods.local_sir import LocalSIR
+from sfumato.methods.pca import PrivatePCA
+from sfumato.methods.second_order import PrivateDR, PrivateSAVE
+from sfumato.methods.sir import PrivateSIR
+from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.sources import scan
 from sfumato.typing import Relation
 

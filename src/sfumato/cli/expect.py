@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from sfumato.estimators.explanation import Explanation
+    from sfumato.methods.explanation import Explanation
 
 
 def show_expectations(console: Console, plan: "Explanation") -> None:

@@ -30,7 +30,7 @@ class Member:
 
     def check_method(self, method: str) -> None:
         """Refuse a method that the estimator does not have; of one that is an estimator now, say which."""
-        from sfumato.estimators.parameters import MOVED, one_of
+        from sfumato.methods.parameters import MOVED, one_of
 
         moved = MOVED.get(self.home.rpartition(".")[2], {}).get(method)
         if moved is not None:
@@ -41,14 +41,14 @@ class Member:
 
 EXPLAINING = ("response", "classes", "response_kind")
 MEMBERS = (
-    Member("sir", "estimators.sir.PrivateSIR", (*EXPLAINING, "method", "picture")),
-    Member("sparse-sir", "estimators.sparse.PrivateSparseSIR", (*EXPLAINING, "method", "picture", "max_features")),
-    Member("save", "estimators.second_order.PrivateSAVE", (*EXPLAINING, "slices")),
-    Member("dr", "estimators.second_order.PrivateDR", (*EXPLAINING, "slices")),
-    Member("pca", "estimators.pca.PrivatePCA", ("method",)),
-    Member("sparse-pca", "estimators.sparse_pca.PrivateSparsePCA", ("method", "max_features")),
-    Member("lda", "estimators.lda.PrivateLDA", (*EXPLAINING, "method")),
-    Member("cca", "estimators.cca.PrivateCCA", ("second", "q", "method")),
+    Member("sir", "methods.sir.PrivateSIR", (*EXPLAINING, "method", "picture")),
+    Member("sparse-sir", "methods.sparse_sir.PrivateSparseSIR", (*EXPLAINING, "method", "picture", "max_features")),
+    Member("save", "methods.second_order.PrivateSAVE", (*EXPLAINING, "slices")),
+    Member("dr", "methods.second_order.PrivateDR", (*EXPLAINING, "slices")),
+    Member("pca", "methods.pca.PrivatePCA", ("method",)),
+    Member("sparse-pca", "methods.sparse_pca.PrivateSparsePCA", ("method", "max_features")),
+    Member("lda", "methods.lda.PrivateLDA", (*EXPLAINING, "method")),
+    Member("cca", "methods.cca.PrivateCCA", ("second", "q", "method")),
 )
 PAPERS = (
     Member("dp-ini", "research.sir.DPIni", EXPLAINING),

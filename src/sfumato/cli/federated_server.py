@@ -13,7 +13,7 @@ from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from sfumato.bounds import Bounds
-    from sfumato.estimators.sir import PrivateSIR
+    from sfumato.methods.sir import PrivateSIR
 
 WAIT, TIMEOUT = 600.0, 120.0
 
@@ -80,7 +80,7 @@ def server(
 
 
 def _estimator(fit: Wishes, bounds: "Bounds | None", sparse: bool, own_units: bool) -> "PrivateSIR":
-    from sfumato.estimators.parameters import one_of
+    from sfumato.methods.parameters import one_of
 
     one_of("method", fit.method, ("auto",) if sparse else ("auto", "descent", "one-shot"))
     if own_units and (sparse or bounds is not None):
@@ -91,7 +91,7 @@ def _estimator(fit: Wishes, bounds: "Bounds | None", sparse: bool, own_units: bo
     if bounds is None:
         raise InputError("sparse: give --lower and --upper; a sparse fit over sites needs bounds.")
 
-    from sfumato.estimators.sparse import PrivateSparseSIR
+    from sfumato.methods.sparse_sir import PrivateSparseSIR
 
     shared = {
         name: getattr(plain, name)

@@ -82,10 +82,10 @@ def fit_answers(
 
 
 def _fitted(path: Path, directions: str, active: str | None) -> tuple[Any, list[str]]:
-    from sfumato.estimators.label import LabelPrivateSIR
-    from sfumato.estimators.regression import LabelPrivateIHT
     from sfumato.local.forms import answers_from, from_text
     from sfumato.local.slices import SliceRandomiser
+    from sfumato.methods.label_iht import LabelPrivateIHT
+    from sfumato.methods.label_sir import LabelPrivateSIR
 
     table = _read(path)
     form, response, rehearsal = from_text((table.schema.metadata or {}).get(FORM))

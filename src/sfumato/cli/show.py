@@ -18,7 +18,7 @@ from sfumato.report.document import Document, Heatmap
 from sfumato.report.figures import figure, figures, percent, plural
 
 if TYPE_CHECKING:
-    from sfumato.estimators.explanation import Explanation
+    from sfumato.methods.explanation import Explanation
 
 MOST_ROWS, MOST_DIRECTIONS = 12, 4
 PLUS, MINUS, QUIET = "cyan", "magenta", "bright_black"

@@ -11,8 +11,8 @@ from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from sfumato.bounds import GivenBounds
-    from sfumato.estimators.explanation import Explanation
     from sfumato.files import FileSource
+    from sfumato.methods.explanation import Explanation
     from sfumato.sources import ResponseKind
 
 

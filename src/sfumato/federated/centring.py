@@ -6,16 +6,15 @@ from typing import Any, Protocol, cast
 
 from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import InputError
-from sfumato.estimators.pipeline import Outcome, Task, solve
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.sparse import SparseSites
 from sfumato.forecast.evidence import Heard
-from sfumato.iterate.location import Located, Location, find_bounds, settled
-from sfumato.iterate.ranks import find_ranks
+from sfumato.methods.sir import Outcome, PrivateSIR, Task, solve
+from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.privacy.asking import Asking
 from sfumato.release import Release
 from sfumato.settings.federated import SitesLostError
+from sfumato.steps.location import Located, Location, find_bounds, settled
+from sfumato.steps.ranks import find_ranks
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 

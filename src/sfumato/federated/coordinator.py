@@ -7,8 +7,6 @@ import numpy as np
 from sklearn.base import clone
 
 from sfumato.errors import InputError
-from sfumato.estimators.pipeline import Task
-from sfumato.estimators.sir import PrivateSIR
 from sfumato.federated.agreement import Watched
 from sfumato.federated.centring import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.facts import Facts
@@ -18,6 +16,7 @@ from sfumato.federated.simulation import walk
 from sfumato.federated.sparse import SparseSites
 from sfumato.federated.task import federated_task, too_small
 from sfumato.federated.terms import Terms
+from sfumato.methods.sir import PrivateSIR, Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, unit_of

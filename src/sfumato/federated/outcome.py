@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from sfumato.estimators.sir import PrivateSIR
+from sfumato.methods.sir import PrivateSIR
 
 
 def outcome(fitted: PrivateSIR) -> dict[str, Any]:

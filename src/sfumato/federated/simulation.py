@@ -8,17 +8,16 @@ import numpy as np
 from sklearn.base import clone
 
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.estimators.inputs import first_rows, fit_source
-from sfumato.estimators.parameters import one_of
-from sfumato.estimators.pipeline import Outcome, Task
-from sfumato.estimators.session import REHEARSAL
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated.agreement import Watched
 from sfumato.federated.centring import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.facts import facts_of, site_noise
 from sfumato.federated.sparse import SparseSites, run_sparse_sites
 from sfumato.federated.task import federated_task, too_small
+from sfumato.methods.base import REHEARSAL
+from sfumato.methods.inputs import first_rows, fit_source
+from sfumato.methods.parameters import one_of
+from sfumato.methods.sir import Outcome, PrivateSIR, Task
+from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.privacy.asking import drive
 from sfumato.privacy.door import Door
 from sfumato.privacy.noise import Noise

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 
 from sfumato.bounds import Bounds, PartialBounds
-from sfumato.estimators.pipeline import Outcome, Task, solve
-from sfumato.estimators.sparse_pipeline import some_bounds, spread
 from sfumato.federated.voting import Ballot, Voters, plan_votes, screen_by_votes
-from sfumato.iterate.descent import Schedule, plan_descent
-from sfumato.iterate.location import settled
-from sfumato.iterate.ranks import find_ranks, plan_ranks
-from sfumato.iterate.screening import Screen
-from sfumato.iterate.shape import plan_shape
+from sfumato.methods.sir import Outcome, Task, solve
+from sfumato.methods.sparse_sir import some_bounds, spread
 from sfumato.privacy.asking import Asking, on_columns
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
+from sfumato.steps.descent import Schedule, plan_descent
+from sfumato.steps.location import settled
+from sfumato.steps.ranks import find_ranks, plan_ranks
+from sfumato.steps.screening import Screen
+from sfumato.steps.shape import plan_shape
 
 SHARES = {"ranks": 0.15, "picks": 0.9, "scores": 0.4, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
 """Parts of the zCDP cost; relative. Votes take most, as a site votes by itself and what follows adds up all sites; and

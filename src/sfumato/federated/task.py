@@ -6,18 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.estimators.auto import with_best_method
-from sfumato.estimators.base import given_of, search_of
-from sfumato.estimators.pipeline import Task
-from sfumato.estimators.sparse_pipeline import SparseTask
 from sfumato.federated.facts import Facts
 from sfumato.federated.sparse import SparseSites
 from sfumato.federated.voting import PICKS, rounds
-from sfumato.iterate.descent import Schedule
-from sfumato.iterate.location import Location
+from sfumato.methods.base import given_of, search_of
+from sfumato.methods.sir import Task, with_best_method
+from sfumato.methods.sparse_sir import SparseTask
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.unit import RECORD, Unit
+from sfumato.steps.descent import Schedule
+from sfumato.steps.location import Location
 from sfumato.typing import Relation
 
 FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)

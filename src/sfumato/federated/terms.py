@@ -9,12 +9,6 @@ from sfumato.bounds import PartialBounds
 from sfumato.errors import SfumatoError
 from sfumato.federated.voting import PICKS, plan_votes
 from sfumato.federated.wire import RefusedError
-from sfumato.iterate.descent import Schedule, plan_descent
-from sfumato.iterate.location import Location, plan_location
-from sfumato.iterate.oneshot import plan_one_shot
-from sfumato.iterate.picture import plan_picture
-from sfumato.iterate.ranks import plan_ranks
-from sfumato.iterate.shape import plan_shape
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import relation_of
 from sfumato.privacy.plan import Line, Plan
@@ -33,6 +27,12 @@ from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slices import SlicedMoments
+from sfumato.steps.descent import Schedule, plan_descent
+from sfumato.steps.location import Location, plan_location
+from sfumato.steps.one_shot import plan_one_shot
+from sfumato.steps.picture import plan_picture
+from sfumato.steps.ranks import plan_ranks
+from sfumato.steps.shape import plan_shape
 from sfumato.sums import BoundedSum
 from sfumato.typing import Relation
 

@@ -13,15 +13,14 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.iterate.ranks import Ranks
-from sfumato.iterate.screening import Screen
 from sfumato.privacy.asking import Asking, ask, on_columns
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.solve.contrasts import class_contrasts, smooth_contrasts
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.scores import SignScores
+from sfumato.steps.ranks import Ranks
+from sfumato.steps.screening import Screen, class_contrasts, smooth_contrasts
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 

@@ -5,14 +5,14 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from sfumato.iterate.ranks import Ranks
 from sfumato.privacy.asking import Ask, Asking
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.plan import Line, Plan
 from sfumato.release import Release
-from sfumato.solve.links import Links
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.links import Links
+from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, Relation
 

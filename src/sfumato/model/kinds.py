@@ -9,13 +9,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from sfumato.estimators import cca, lda, pca, sir, sparse, sparse_pca
-from sfumato.estimators.base import PrivateReducer
-from sfumato.estimators.parameters import directions_of, share_of
-from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
 from sfumato.forecast.belief import Level, Verdict
-from sfumato.iterate.picture import Picture
-from sfumato.iterate.screening import Screen
+from sfumato.methods import cca, lda, pca, sir, sparse_pca, sparse_sir
+from sfumato.methods.base import PrivateReducer
+from sfumato.methods.parameters import directions_of, share_of
+from sfumato.methods.second_order import PrivateDR, PrivateSAVE
 from sfumato.model.fields import (
     HUGE,
     Reader,
@@ -40,9 +38,11 @@ from sfumato.model.fields import (
 from sfumato.model.strict import Node
 from sfumato.privacy.unit import MOST_ROWS
 from sfumato.records import HASH_BUCKETS
-from sfumato.solve.canonical import orthonormal_rows
-from sfumato.solve.dimension import Choice
-from sfumato.solve.discriminant import Rule
+from sfumato.steps.cca import orthonormal_rows
+from sfumato.steps.dimension import Choice
+from sfumato.steps.lda import Rule
+from sfumato.steps.picture import Picture
+from sfumato.steps.screening import Screen
 from sfumato.typing import FloatArray
 
 HIDDEN = {"rule": "_rule", "used": "_used"}
@@ -196,8 +196,8 @@ PAIRS: dict[str, Reader] = {
 MODELS = (
     Kind(sir.PrivateSIR, PARAMETERS | _by(sir.METHODS) | CLASSES | PICTURED, BELIEVED),
     Kind(
-        sparse.PrivateSparseSIR,
-        PARAMETERS | _by(sparse.METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
+        sparse_sir.PrivateSparseSIR,
+        PARAMETERS | _by(sparse_sir.METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
         BELIEVED | SUPPORT | {"screen": optional(SCREEN)},
         _supported,
     ),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer
+from sfumato.methods.base import PrivateReducer
 from sfumato.model import account, inputs
 from sfumato.model.fields import Sizes, checked
 from sfumato.model.inputs import Inputs

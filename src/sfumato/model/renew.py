@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sfumato.estimators.parameters import MOVED
+from sfumato.methods.parameters import MOVED
 from sfumato.model.strict import Node
 from sfumato.model.write import FORMAT
 

@@ -9,13 +9,13 @@ from typing import Any
 from sklearn.base import clone
 
 from sfumato.bounds import Bounds
-from sfumato.iterate.picture import Picture
 from sfumato.report import words
 from sfumato.report.account import account_of
 from sfumato.report.document import IN_ALL, PRIVACY_ALONE, Document, Heatmap, Spectrum
 from sfumato.report.loadings import floats, kept, loadings_of
 from sfumato.report.plot import response_label
 from sfumato.report.whatif import what_if
+from sfumato.steps.picture import Picture
 
 __all__ = ["document"]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.iterate.picture import Picture
+from sfumato.steps.picture import Picture
 
 
 def draw(picture: Picture, ax: Any = None) -> Any:

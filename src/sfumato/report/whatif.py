@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.errors import BudgetError
-from sfumato.estimators.explanation import Explanation
-from sfumato.estimators.sir import PrivateSIR
 from sfumato.forecast.loss import Forecast, forecast
 from sfumato.forecast.populations import WIDEST, Population
+from sfumato.methods.explanation import Explanation
+from sfumato.methods.sir import PrivateSIR
 from sfumato.report.document import WhatIf
 
 BUDGETS = (0.25, 0.5, 1.0, 2.0, 4.0)

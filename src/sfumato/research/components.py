@@ -7,14 +7,10 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import bounds_only, common_scale
-from sfumato.estimators.parameters import one_of
-from sfumato.estimators.pca import PrivatePCA, components_of
-from sfumato.estimators.session import Session, open_session
-from sfumato.estimators.sparse_pca import SHARES, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
-from sfumato.iterate.location import Located, Location, find_bounds, plan_location, settled
-from sfumato.iterate.principal import CENTRE_WEIGHT, Principal, measure_lengths, plan_principal, principal
-from sfumato.iterate.variances import Loadings, most_variable, plan_variances, some, typical_clip
+from sfumato.methods.base import Session, bounds_only, common_scale, open_session
+from sfumato.methods.parameters import one_of
+from sfumato.methods.pca import PrivatePCA, components_of
+from sfumato.methods.sparse_pca import SHARES, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
 from sfumato.privacy.asking import Asking, ask, drive, on_columns, pick
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
@@ -32,9 +28,12 @@ from sfumato.research.rayleigh_flow import (
     zcdp_of,
 )
 from sfumato.research.sums import ProductRows
-from sfumato.solve.symmetric import noise_edge
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import Moments
+from sfumato.steps.location import Located, Location, find_bounds, plan_location, settled
+from sfumato.steps.pca import CENTRE_WEIGHT, Principal, measure_lengths, plan_principal, principal
+from sfumato.steps.sparse_pca import Loadings, most_variable, plan_variances, some, typical_clip
+from sfumato.steps.symmetric import noise_edge
 from sfumato.typing import FloatArray
 
 LONGEST = 2.0

@@ -10,18 +10,11 @@ from sklearn.utils.metaestimators import available_if
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import given_of, known_of, location_of, location_of_pair
-from sfumato.estimators.cca import CanonicalTask, PrivateCCA
-from sfumato.estimators.inputs import paired_source
-from sfumato.estimators.lda import DiscriminantOutcome, DiscriminantTask, PrivateLDA
-from sfumato.estimators.parameters import directions_of, one_of
-from sfumato.estimators.session import Session, open_session
-from sfumato.iterate.canonical import plan_pairs
-from sfumato.iterate.covariance import whole
-from sfumato.iterate.discriminant import Discriminant, class_moments, class_question
-from sfumato.iterate.location import Located, Location, settled
-from sfumato.iterate.ranks import Ranks
-from sfumato.iterate.shape import RADIUS_LEVEL
+from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair, open_session
+from sfumato.methods.cca import CanonicalTask, PrivateCCA
+from sfumato.methods.inputs import paired_source
+from sfumato.methods.lda import DiscriminantOutcome, DiscriminantTask, PrivateLDA
+from sfumato.methods.parameters import directions_of, one_of
 from sfumato.privacy.asking import Asking, ask, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -40,13 +33,18 @@ from sfumato.research.rayleigh_flow import (
     rayleigh_flow,
     zcdp_of,
 )
-from sfumato.solve.canonical import Canonical, unit_rows
-from sfumato.solve.counts import quantile
-from sfumato.solve.dimension import Choice
 from sfumato.statistics.histograms import Bins, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.cca import Canonical, plan_pairs, unit_rows
+from sfumato.steps.covariance import whole
+from sfumato.steps.dimension import Choice
+from sfumato.steps.lda import Discriminant, class_moments, class_question
+from sfumato.steps.location import Located, Location, settled
+from sfumato.steps.noisy_histograms import quantile
+from sfumato.steps.ranks import Ranks
+from sfumato.steps.shape import RADIUS_LEVEL
 from sfumato.typing import FloatArray
 
 NEEDS_BOUNDS = "bounds must be given with calibration='paper'; or use calibration='tight'."

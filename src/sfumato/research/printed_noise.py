@@ -10,16 +10,16 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.estimators.session import Session
+from sfumato.methods.base import Session
 from sfumato.privacy.printed import Printed
 from sfumato.records import Response
 from sfumato.research.peeling import PENALTY, Iterate
 from sfumato.research.pencil import Pencil, Sliced, arctan_edges, class_slices, cut, moments_of, paired
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.settings.central import Central
-from sfumato.solve.symmetric import upper_to_full
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import Part
+from sfumato.steps.symmetric import upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 

@@ -16,7 +16,7 @@ from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.privacy.printed import Printed
 from sfumato.release import Release
-from sfumato.solve.symmetric import noise_edge, raised, upper_to_full
+from sfumato.steps.symmetric import noise_edge, raised, upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
 

@@ -14,13 +14,9 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, given_of, known_of
-from sfumato.estimators.parameters import directions_of, one_of
-from sfumato.estimators.pipeline import Outcome
-from sfumato.estimators.session import Session, open_session
-from sfumato.iterate.descent import Fit
-from sfumato.iterate.location import settled
-from sfumato.iterate.ranks import Ranks
+from sfumato.methods.base import PrivateReducer, Session, given_of, known_of, open_session
+from sfumato.methods.parameters import directions_of, one_of
+from sfumato.methods.sir import Outcome
 from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
@@ -71,10 +67,13 @@ from sfumato.research.rayleigh_flow import (
     rayleigh_flow,
     zcdp_of,
 )
-from sfumato.solve.dimension import Choice
-from sfumato.solve.links import Links
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import ResponseHistogram
+from sfumato.steps.descent import Fit
+from sfumato.steps.dimension import Choice
+from sfumato.steps.links import Links
+from sfumato.steps.location import settled
+from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.estimators.sir import PrivateSIR
 from sfumato.federated.coordinator import fit_remote
 from sfumato.federated.flower import commands, library
 from sfumato.federated.flower.keys import authority, demand_pair, public_keys
@@ -18,6 +17,7 @@ from sfumato.federated.flower.processes import await_listener, refuse_if_taken, 
 from sfumato.federated.flower.transport import FlowerTransport
 from sfumato.federated.journal import Journal
 from sfumato.federated.outcome import outcome, write_outcome
+from sfumato.methods.sir import PrivateSIR
 from sfumato.settings.federated import SitesLostError
 
 START = 120.0

@@ -1,0 +1,63 @@
+"""Which few of many features vary most, and principal directions that rest on them alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.privacy.asking import Asking, ask, on_columns, pick
+from sfumato.privacy.plan import Line
+from sfumato.statistics.histograms import NormHistogram
+from sfumato.statistics.squares import SquareSums
+from sfumato.steps.noisy_histograms import quantile
+from sfumato.steps.pca import Principal, principal
+from sfumato.typing import FloatArray, IntArray
+
+REACH = 4.0
+"""Features are clipped at this many times the typical size of an entry: one that varies more is far ahead anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loadings:
+    """Principal directions as columns (len(support), k) on the features of `support`.
+
+    `found` is about the `picked` features; `variance` is that of all features, roughly: the squared median length.
+    """
+
+    support: IntArray
+    vectors: FloatArray
+    picked: IntArray
+    found: Principal
+    variance: float
+
+
+def plan_variances(picks: int, scale_share: float, pick_share: float) -> tuple[Line, ...]:
+    """The lines `most_variable` will use."""
+    return (
+        Line("scale", "typical length of a record", scale_share, "sqrt(2) / 1"),
+        Line("picks", "features that vary most", pick_share, "c^2 / c^2", "selection", picks),
+    )
+
+
+def most_variable(grid: Grid) -> Asking[tuple[IntArray, float]]:
+    """Features with the largest sums of squares, best first (as Johnstone and Lu 2009), and the typical length."""
+    lengths = NormHistogram(grid)
+    length = float(quantile((yield from ask(lengths, "scale")).value, lengths.radii, 0.5))
+    return (yield from pick(SquareSums(grid, typical_clip(grid, length)), "picks")), length
+
+
+def typical_clip(grid: Grid, length: float) -> float:
+    """Where entries are clipped, in half widths, if a typical record is that long."""
+    return float(min(1.0, REACH * length / np.sqrt(grid.n_features)))
+
+
+def some(grid: Grid, columns: IntArray) -> Grid:
+    """The grid of some features."""
+    return Grid(grid.centre[columns], grid.half_width[columns])
+
+
+def loadings(grid: Grid, n: int | None, k: int) -> Asking[Loadings]:
+    """Directions on the picked features."""
+    picked, length = yield from most_variable(grid)
+    found = yield from on_columns(principal(some(grid, picked), n, k), picked)
+    return Loadings(picked, found.vectors[:, :k], picked, found, length**2)
