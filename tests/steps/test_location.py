@@ -6,7 +6,7 @@ import pytest
 from sfumato import AccuracyWarning, Bounds, InputError
 from sfumato.bounds import PartialBounds
 from sfumato.privacy.asking import drive
-from sfumato.steps.location import Location, check_search, find_bounds, location_share, plan_location
+from sfumato.steps.location import Locating, Location, check_search, location_share
 
 N = 10_000
 RHO = 0.237**2 / 2 * 0.12
@@ -16,8 +16,8 @@ RHO = 0.237**2 / 2 * 0.12
 def located(make, x, known=None, n_records=N, **more):
     known = PartialBounds.nothing(x.shape[1]) if known is None else known
     location = Location(known, 1.0)
-    curator = make(x, np.zeros(len(x)), plan_location(location), **more)
-    return drive(find_bounds(location, x.shape[1], n_records), curator)
+    curator = make(x, np.zeros(len(x)), Locating(location).lines, **more)
+    return drive(Locating(location).run(x.shape[1], n_records), curator)
 
 
 def awkward(rng, n=N):
@@ -78,15 +78,15 @@ def test_nothing_is_asked_about_features_whose_type_says_everything(silent):
     known = PartialBounds.of({2: range(1, 8)}, 3).with_binary([1])
     assert known.asked.tolist() == known.unknown.tolist() == [0]
     location = Location(known, 1.0)
-    curator = silent(x, np.zeros(N), plan_location(location))
-    found = drive(find_bounds(location, 3, N), curator)
+    curator = silent(x, np.zeros(N), Locating(location).lines)
+    found = drive(Locating(location).run(3, N), curator)
     assert all("1 selected features" in entry.query for entry in curator._ledger.entries)
     assert found.bounds.lower[1:].tolist() == [0.0, 1.0] and found.bounds.upper[1:].tolist() == [1.0, 7.0]
 
 
 def test_bounds_known_of_all_features_need_no_magnitudes_and_nothing_at_all_for_few_records():
     known = PartialBounds.of(Bounds(0, 1), 4)
-    assert [line.name for line in plan_location(Location(known, 0.02))] == ["zoom 1", "zoom 2", "distance"]
+    assert [line.name for line in Locating(Location(known, 0.02)).lines] == ["zoom 1", "zoom 2", "distance"]
     assert location_share(known, 300, 0.2) == 0.0 < location_share(known, 30_000, 0.2) <= 0.04
 
 

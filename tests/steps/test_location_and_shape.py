@@ -7,16 +7,16 @@ from sfumato import Bounds
 from sfumato.bounds import PartialBounds
 from sfumato.privacy.asking import drive
 from sfumato.records import Records
-from sfumato.steps.location import Location, find_bounds, plan_location
-from sfumato.steps.shape import plan_shape, rough_shape
+from sfumato.steps.location import Locating, Location
+from sfumato.steps.shape import RoughShape
 
 N = 5000
 
 
 def bounds_of(make, x, **more):
     location = Location(PartialBounds.nothing(x.shape[1]), 1.0)
-    door = make(x, np.zeros(len(x)), plan_location(location), **more)
-    return drive(find_bounds(location, x.shape[1], len(x)), door).bounds
+    door = make(x, np.zeros(len(x)), Locating(location).lines, **more)
+    return drive(Locating(location).run(x.shape[1], len(x)), door).bounds
 
 
 def test_bounds_hold_the_records_and_little_more(silent, noisy):
@@ -46,7 +46,10 @@ def test_pure_noise_falls_back_to_public_bounds(noisy):
 
 def shape_of(make, x, cap=3.0, **more):
     grid = Bounds(-8.0, 8.0).grid(x.shape[1])
-    return drive(rough_shape(grid, float(len(x)), cap), make(x, np.zeros(len(x)), plan_shape(0.5, 0.5), **more))
+    return drive(
+        RoughShape(0.5, 0.5, cap).run(grid, float(len(x))),
+        make(x, np.zeros(len(x)), RoughShape(0.5, 0.5).lines, **more),
+    )
 
 
 def test_whitened_records_are_centred_and_roughly_spherical(silent):

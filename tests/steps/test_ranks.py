@@ -8,15 +8,15 @@ from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.statistics.histograms import Bins
 from sfumato.steps.picture import groups
-from sfumato.steps.ranks import Ranks, find_ranks, plan_ranks, refine
+from sfumato.steps.ranks import Ranking, Ranks, refine
 
 N = 4000
 
 
 def ranks_of(make, y, response=None, **more):
     response = response or Response()
-    curator = make(np.zeros((len(y), 1)), y, plan_ranks(response, 1.0), response=response, **more)
-    return drive(find_ranks(response), curator)
+    curator = make(np.zeros((len(y), 1)), y, Ranking(response, 1.0).lines, response=response, **more)
+    return drive(Ranking(response, 1.0).run(), curator)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

@@ -10,9 +10,9 @@ from sfumato.privacy.asking import drive
 from sfumato.records import Response
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.descent import Schedule, descend, plan_descent
+from sfumato.steps.descent import Descent, Schedule
 from sfumato.steps.links import unit_directions
-from sfumato.steps.one_shot import SLICES, one_shot, plan_one_shot
+from sfumato.steps.one_shot import SLICES, OneShot
 from sfumato.steps.picture import groups
 from sfumato.steps.ranks import Ranks
 
@@ -53,8 +53,8 @@ def test_descent_converges_to_least_squares(silent, data):
     grid = Bounds(-4.0, 4.0).grid(P)
     root = np.linalg.cholesky(np.linalg.inv(np.cov(x.T)))
     whitening = Whitening(grid, 4.0 * root.T, x.mean(axis=0) / 4.0, cap=9.0)
-    curator = silent(x, y, plan_descent(PATIENT, 0.9, 0.1))
-    fit = drive(descend(whitening, Ranks(bins, shares, float(N)), float(N), 2, PATIENT), curator)
+    curator = silent(x, y, Descent(PATIENT, 0.9, 0.1).lines)
+    fit = drive(Descent(PATIENT, 0.9, 0.1).run(whitening, Ranks(bins, shares, float(N)), float(N), 2), curator)
     expected = least_squares(x, cosine_table(shares)[index])
     found = unit_directions(fit.links, whitening.exact_matrix / 4.0, np.ones(2))
     smallest = np.linalg.svd(root.T @ expected, compute_uv=False)[-1]
@@ -93,7 +93,7 @@ def test_one_shot_is_sliced_inverse_regression(silent, data):
     index = np.digitize(y, bins.edges)
     ranks = Ranks(bins, np.bincount(index, minlength=bins.count) / N, float(N))
     whitening = Whitening(Bounds(-4.0, 4.0).grid(P), 4.0 * np.eye(P), np.zeros(P), cap=9.0)
-    fit = drive(one_shot(whitening, ranks, float(N), 2), silent(x, y, plan_one_shot(1.0)))
+    fit = drive(OneShot(1.0).run(whitening, ranks, float(N), 2), silent(x, y, OneShot(1.0).lines))
     slice_of, edges = groups(ranks, SLICES)
     label = slice_of[index]
     centred = x - x.mean(axis=0)

@@ -13,8 +13,7 @@ from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.privacy.asking import Asking
 from sfumato.release import Release
 from sfumato.settings.federated import SitesLostError
-from sfumato.steps.location import Located, Location, find_bounds, settled
-from sfumato.steps.ranks import find_ranks
+from sfumato.steps.location import Located, Locating, Location, settled
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
@@ -90,7 +89,7 @@ class OwnUnits:
 def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
     """Every site's bounds, found side by side; a site that misses a round has none and takes no further part."""
     search = Location(PartialBounds.nothing(n_features), share=1.0, standardises=True)  # the plan has the true share
-    searches = {site: find_bounds(search, n_features, size) for site, size in sites.sizes.items()}
+    searches = {site: Locating(search).run(n_features, size) for site, size in sites.sizes.items()}
     asked = {site: next(search) for site, search in searches.items()}
     found: dict[str, Bounds] = {}
     while asked:
@@ -122,5 +121,5 @@ def in_own_units(task: Task | SparseSites) -> Task:
 def run_in_own_units(task: Task) -> Asking[Outcome]:
     """Walk the rest of the plan once every site has found its bounds."""
     heard = Heard()
-    ranks = yield from heard.of(find_ranks(task.response, task.walked.bins))
+    ranks = yield from heard.of(task.ranking.run())
     return (yield from solve(task, ranks, settled(UNITS, task.n_features), heard))

@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 
 from sfumato.bounds import Bounds, PartialBounds
-from sfumato.federated.voting import Ballot, Voters, plan_votes, screen_by_votes
+from sfumato.federated.voting import Ballot, Voters, Voting, screen_by_votes
 from sfumato.methods.sir import Outcome, Task, solve
 from sfumato.methods.sparse_sir import some_bounds, spread
 from sfumato.privacy.asking import Asking, on_columns
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
-from sfumato.steps.descent import Schedule, plan_descent
+from sfumato.steps.descent import Descent, Schedule
 from sfumato.steps.location import settled
-from sfumato.steps.ranks import find_ranks, plan_ranks
+from sfumato.steps.ranks import Ranking
 from sfumato.steps.screening import Screen
-from sfumato.steps.shape import plan_shape
+from sfumato.steps.shape import RoughShape
 
 SHARES = {"ranks": 0.15, "picks": 0.9, "scores": 0.4, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
 """Parts of the zCDP cost; relative. Votes take most, as a site votes by itself and what follows adds up all sites; and
@@ -41,19 +41,19 @@ class SparseSites:
     def plan(self) -> Plan:
         """Every release of a site, with its share. Ranks come from sums, as quantiles cannot be added."""
         shares = SHARES if self.response.categories is None else CLASS_SHARES
-        return Plan(
-            (
-                *plan_ranks(self.response, shares["ranks"]),
-                *plan_votes(self.sites, self.picks, self.response, shares["picks"], shares["scores"]),
-                *plan_shape(shares["radius"], shares["shape"]),
-                *plan_descent(self.schedule, shares["solve"], shares["residual"]),
-            )
-        )
+        voting = Voting(self.sites, self.picks, self.response, shares["picks"], shares["scores"])
+        shape = RoughShape(shares["radius"], shares["shape"])
+        return Plan.of(self.ranking, voting, shape, Descent(self.schedule, shares["solve"], shares["residual"]))
+
+    @property
+    def ranking(self) -> Ranking:
+        shares = SHARES if self.response.categories is None else CLASS_SHARES
+        return Ranking(self.response, shares["ranks"], self.schedule.bins)
 
 
 def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome, Screen]]:
     """Walk the plan; sites vote for features between its questions. The outcome is about all features again."""
-    ranks = yield from find_ranks(task.response, task.schedule.bins)
+    ranks = yield from task.ranking.run()
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
     centre = task.bounds.grid(task.n_features).centre
     ballot = Ballot(centre, ranks, task.response, task.sites, task.picks)

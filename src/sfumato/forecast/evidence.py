@@ -109,7 +109,7 @@ class Evidence:
 
     @classmethod
     def of(cls, heard: Heard, n: float, whitening: Whitening, ranks: Ranks, refit: Refit) -> "Evidence":
-        """What was heard of `rough_shape` and other steps."""
+        """What was heard of the rough shape and other steps."""
         (histogram, lengths), (query, moments) = (_asked(heard, name) for name in KEPT)
         plan = Plan(tuple(heard.lines.values()))
         return cls(n, whitening, ranks, lengths, histogram.radii, moments, float(query.radius), plan, refit)

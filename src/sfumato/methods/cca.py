@@ -21,14 +21,13 @@ from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins, ResponseHistogram
-from sfumato.steps.cca import Canonical, canonical, joint_pairs, orthonormal_rows, plan_pairs
-from sfumato.steps.location import Located, Location, assume_bounds, find_bounds, plan_location
+from sfumato.steps.cca import Canonical, JointPairs, canonical, orthonormal_rows
+from sfumato.steps.location import Located, Locating, Location, assume_bounds
 from sfumato.steps.subspace import subspace_distance
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "refined")
-COUNT_SHARE = 0.01
-"""Beside those of `plan_pairs`."""
+PAIRS = JointPairs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +83,23 @@ class CorrelatedPairs(PointPopulation):
 
 
 @dataclass(frozen=True, slots=True)
+class Counting:
+    """The step that buys the number of records where it is private, about tables of so many columns."""
+
+    size: int
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """One count."""
+        return (Line("count", "number of records", 0.01, "sqrt(2) / 1", asks=ResponseHistogram),)
+
+    def run(self) -> Asking[float]:
+        """The number, kept away from zero."""
+        released = yield from ask(ResponseHistogram(Bins(np.empty(0))), "count")
+        return max(float(released.value[0]), 10.0 * self.size)
+
+
+@dataclass(frozen=True, slots=True)
 class CanonicalTask:
     """What is public about a fit; the bounds are those of all columns of both blocks, side by side."""
 
@@ -95,10 +111,8 @@ class CanonicalTask:
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the number of records only where it is private."""
-        lines = plan_location(self.bounds)
-        if self.n_records is None:
-            lines += (Line("count", "number of records", COUNT_SHARE, "sqrt(2) / 1"),)
-        return Plan(lines + plan_pairs())
+        counting = () if self.n_records is not None else (Counting(self.n_features + self.n_targets),)
+        return Plan.of(Locating(self.bounds), *counting, PAIRS)
 
     def prospect(self) -> Prospect | None:
         """On pairs of correlated columns."""
@@ -108,13 +122,13 @@ class CanonicalTask:
     def run(self) -> Asking[tuple[Located, FloatArray, Canonical]]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
         located, n = yield from self.prepare()
-        return located, *(yield from joint_pairs(located.grid, self.n_features, n, self.n_directions))
+        return located, *(yield from PAIRS.run(located.grid, self.n_features, n, self.n_directions))
 
     def prepare(self) -> Asking[tuple[Located, float]]:
         """Bounds of all columns and number of records, given or bought."""
         size = self.n_features + self.n_targets
-        located = yield from find_bounds(self.bounds, size, self.n_records)
-        return located, float(self.n_records) if self.n_records is not None else (yield from _count(size))
+        located = yield from Locating(self.bounds).run(size, self.n_records)
+        return located, float(self.n_records) if self.n_records is not None else (yield from Counting(size).run())
 
 
 class PrivateCCA(PrivateReducer):
@@ -253,8 +267,3 @@ class PrivateCCA(PrivateReducer):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
-
-
-def _count(size: int) -> Asking[float]:
-    released = yield from ask(ResponseHistogram(Bins(np.empty(0))), "count")
-    return max(float(released.value[0]), 10.0 * size)

@@ -21,17 +21,18 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
 from sfumato.sources import Source
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.lda import Discriminant, Rule, discriminate, plan_discriminant, rule
+from sfumato.steps.lda import ClassMeans, Discriminant, Rule, rule
 from sfumato.steps.links import Spectrum, directions_in_x
-from sfumato.steps.location import Located, Location, find_bounds, plan_location
-from sfumato.steps.ranks import MOST_CLASSES, Ranks, find_ranks, plan_ranks
-from sfumato.steps.shape import plan_shape, rough_shape
+from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.ranks import MOST_CLASSES, Ranking, Ranks
+from sfumato.steps.shape import RoughShape
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "one-shot")
-SHARES = {"ranks": 0.04, "radius": 0.03, "shape": 0.20, "solve": 0.65}
+SHAPE = RoughShape(0.03, 0.20)
+MEANS = ClassMeans(0.65)
 TWO_CLASSES = Response(3)
 """Declared, so that the last code is that of all others."""
 
@@ -99,11 +100,13 @@ class DiscriminantTask:
     n_directions: int | None
     bounds: Bounds | Location
 
+    @property
+    def ranking(self) -> Ranking:
+        return Ranking(self.response, 0.04)
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(self.bounds) + plan_ranks(self.response, SHARES["ranks"])
-        lines += plan_shape(SHARES["radius"], SHARES["shape"])
-        return Plan(lines + plan_discriminant(SHARES["solve"]))
+        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, MEANS)
 
     def prospect(self) -> Prospect | None:
         """On classes along one direction."""
@@ -114,13 +117,13 @@ class DiscriminantTask:
     def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
         located, ranks, n = yield from self.prepare()
-        whitening = yield from rough_shape(located.grid, n, 1.0)
+        whitening = yield from SHAPE.run(located.grid, n)
         return self.outcome(located, whitening, (yield from self.solve(whitening, ranks, n)))
 
     def prepare(self) -> Asking[tuple[Located, Ranks, float]]:
         """Bounds, shares of the classes and number of records, given or bought."""
-        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
-        ranks = yield from find_ranks(self.response)
+        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
+        ranks = yield from self.ranking.run()
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         return located, ranks, n
 
@@ -130,7 +133,7 @@ class DiscriminantTask:
 
     def solve(self, whitening: Whitening, ranks: Ranks, n: float) -> Asking[Discriminant]:
         """Directions in the coordinates of the whitening."""
-        return (yield from discriminate(whitening, ranks, self.codes(ranks), n, self.n_directions))
+        return (yield from MEANS.run(whitening, ranks, self.codes(ranks), n, self.n_directions))
 
     def outcome(self, located: Located, whitening: Whitening, fit: Discriminant) -> DiscriminantOutcome:
         """The fit in the units of x."""

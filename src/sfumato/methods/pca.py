@@ -16,8 +16,8 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
-from sfumato.steps.location import Located, Location, find_bounds, plan_location
-from sfumato.steps.pca import Method, Principal, descending, plan_principal, principal, standard_errors
+from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.pca import Components, Method, Principal, descending, standard_errors
 from sfumato.steps.subspace import subspace_distance
 from sfumato.typing import FloatArray
 
@@ -73,7 +73,7 @@ class PrincipalTask:
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan(plan_location(self.bounds) + plan_principal(1.0, self.method))
+        return Plan.of(Locating(self.bounds), Components(1.0, self.method))
 
     def prospect(self) -> Prospect:
         """Refined or one-shot, on records whose components stand out of equal variances."""
@@ -82,9 +82,9 @@ class PrincipalTask:
 
     def run(self) -> Asking[tuple[Located, Principal]]:
         """Walk the plan."""
-        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
-        grid = common_scale(located)
-        return located, (yield from principal(grid, self.n_records, self.n_directions, self.method))
+        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
+        components = Components(1.0, self.method)
+        return located, (yield from components.run(common_scale(located), self.n_records, self.n_directions))
 
 
 class PrivatePCA(PrivateReducer):

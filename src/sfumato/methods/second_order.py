@@ -20,24 +20,23 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
 from sfumato.sources import ResponseKind
 from sfumato.steps.links import Spectrum, directions_in_x
-from sfumato.steps.location import Located, Location, find_bounds, plan_location
-from sfumato.steps.ranks import find_ranks, plan_ranks
+from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.ranks import Ranking
 from sfumato.steps.second_order import (
     Kernel,
     SecondOrder,
+    SliceKernel,
     SliceMoments,
     dr_kernel,
-    plan_second_order,
     save_kernel,
-    second_order,
     spectrum,
 )
-from sfumato.steps.shape import plan_shape, rough_shape
+from sfumato.steps.shape import RoughShape
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
 from sfumato.typing import FloatArray
 
-SHARES = {"ranks": 0.06, "radius": 0.03, "shape": 0.13, "solve": 0.70}
+SHAPE = RoughShape(0.03, 0.13)
 MOST_MOMENTS = 1000
 """Slices times features for which a forecast is quick."""
 _POOL = 20_000
@@ -106,11 +105,17 @@ class SecondOrderTask:
     kernel: Kernel
     n_slices: int
 
+    @property
+    def ranking(self) -> Ranking:
+        return Ranking(self.response, 0.06)
+
+    @property
+    def slices(self) -> SliceKernel:
+        return SliceKernel(0.70, self.kernel, self.n_slices)
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(self.bounds) + plan_ranks(self.response, SHARES["ranks"])
-        lines += plan_shape(SHARES["radius"], SHARES["shape"])
-        return Plan(lines + plan_second_order(SHARES["solve"]))
+        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.slices)
 
     def prospect(self) -> Prospect | None:
         """The one method, on a numeric response that depends on a direction evenly; for classes there is no theory."""
@@ -121,12 +126,12 @@ class SecondOrderTask:
 
     def run(self) -> Asking["SecondOrderOutcome"]:
         """Walk the plan."""
-        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         grid = located.grid
-        ranks = yield from find_ranks(self.response)
+        ranks = yield from self.ranking.run()
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        whitening = yield from rough_shape(grid, n, 1.0)
-        fit = yield from second_order(whitening, ranks, n, self.n_directions, self.kernel, self.n_slices)
+        whitening = yield from SHAPE.run(grid, n)
+        fit = yield from self.slices.run(whitening, ranks, n, self.n_directions)
         to_z = fit.root @ whitening.exact_matrix / grid.half_width
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, to_z, fit.choice.n_directions)
         return SecondOrderOutcome(spectrum, fit, located, grid.centre + whitening.mean * grid.half_width)

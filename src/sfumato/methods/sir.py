@@ -20,18 +20,18 @@ from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
-from sfumato.privacy.plan import Plan
+from sfumato.privacy.plan import Plan, Step
 from sfumato.records import Response
 from sfumato.sources import ResponseKind
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.descent import Chooser, Fit, Schedule, descend, init, plan_descent, step
+from sfumato.steps.descent import Descent, Fit, Schedule
 from sfumato.steps.dimension import Choice
 from sfumato.steps.links import Links, signs_of, unit_directions, unit_rows
-from sfumato.steps.location import Located, Location, find_bounds, plan_location
-from sfumato.steps.one_shot import one_shot, plan_one_shot
-from sfumato.steps.picture import Picture, plan_picture, take_picture
-from sfumato.steps.ranks import Ranks, count_ranks, find_ranks, plan_ranks
-from sfumato.steps.shape import plan_shape, rough_shape
+from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.one_shot import OneShot
+from sfumato.steps.picture import Picture, Snapshot
+from sfumato.steps.ranks import Ranking, Ranks
+from sfumato.steps.shape import RoughShape
 from sfumato.typing import FloatArray, Relation
 
 Solver = Literal["descent", "one-shot"]
@@ -60,20 +60,24 @@ class Task:
         """The schedule, if there are steps; a single question takes the usual bins of the response."""
         return self.schedule if self.method == "descent" else Schedule()
 
+    @property
+    def ranking(self) -> Ranking:
+        share = self.walked.ranks if self.response.categories is None else SHARES["ranks"]
+        return Ranking(self.response, share, self.walked.bins)
+
+    @property
+    def shape(self) -> RoughShape:
+        return RoughShape(SHARES["radius"], SHARES["shape"], CAPS[self.method])
+
+    @property
+    def solver(self) -> Descent | OneShot:
+        if self.method == "one-shot":
+            return OneShot(SHARES["solve"])
+        return Descent(self.schedule, SHARES["solve"], SHARES["residual"])
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the picture takes its own off the top."""
-        lines = plan_location(self.bounds)
-        ranks = self.walked.ranks if self.response.categories is None else SHARES["ranks"]
-        lines += plan_ranks(self.response, ranks)
-        lines += plan_shape(SHARES["radius"], SHARES["shape"])
-        if self.method == "descent":
-            lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
-        else:
-            lines += plan_one_shot(SHARES["solve"])
-        if self.picture > 0:
-            whole = sum(line.share for line in lines)
-            lines += plan_picture(whole * self.picture / (1.0 - self.picture))
-        return Plan(lines)
+        return Plan.of(*with_picture(self.picture, Locating(self.bounds), self.ranking, self.shape, self.solver))
 
     def prospect(self) -> Prospect:
         """Both methods, on records whose response (or class) an index explains."""
@@ -85,9 +89,9 @@ class Task:
 
     def run(self) -> Asking["Outcome"]:
         """Walk the plan."""
-        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
+        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         heard = Heard()
-        ranks = yield from heard.of(find_ranks(self.response, self.walked.bins))
+        ranks = yield from heard.of(self.ranking.run())
         return (yield from solve(self, ranks, located, heard))
 
 
@@ -119,21 +123,18 @@ class Again:
     def look(self) -> Asking[Links]:
         """The links that the number of directions is chosen by."""
         task, (ranks, n, whitening) = self.task, (yield from self._shape())
-        if task.method == "one-shot":
-            return (yield from one_shot(whitening, ranks, n, task.n_directions)).first
-        state = init(whitening, ranks, task.n_directions, task.schedule)
-        return (yield from step(whitening, ranks, state, 1, n, task.schedule)).links
+        return (yield from task.solver.look(whitening, ranks, n, task.n_directions))
 
     def run(self, n_directions: int) -> Asking[Seen]:
         """The whole fit."""
         ranks, n, whitening = yield from self._shape()
-        fit = yield from fit_links(replace(self.task, n_directions=n_directions), ranks, n, whitening)
+        fit = yield from self.task.solver.run(whitening, ranks, n, n_directions)
         return Seen(fit.links, ranks.probabilities, whitening.exact_matrix)
 
     def _shape(self) -> Asking[tuple[Ranks, float, Whitening]]:
-        ranks = (yield from count_ranks(self.ranks.bins, self.task.response)) if self.counted else self.ranks
+        ranks = (yield from self.task.ranking.count(self.ranks.bins)) if self.counted else self.ranks
         n, grid = records_of(self.task, ranks), Bounds(-1.0, 1.0).grid(self.task.n_features)
-        whitening = yield from rough_shape(grid, n, CAPS[self.task.method])
+        whitening = yield from self.task.shape.run(grid, n)
         return ranks, n, whitening
 
 
@@ -147,7 +148,7 @@ def solve(
     """
     grid, heard = located.grid, heard or Heard()
     n = records_of(task, ranks)
-    whitening = yield from heard.of(rough_shape(grid, n, CAPS[task.method]))
+    whitening = yield from heard.of(task.shape.run(grid, n))
     # In half widths: whatever was known of the bounds is not part of it.
     again = Again(replace(task, bounds=Bounds(-1.0, 1.0), picture=0.0), ranks, "ranks" in heard.lines)
 
@@ -155,14 +156,14 @@ def solve(
         return choose_by_test(Evidence.of(heard, n, whitening, ranks, again), first)
 
     automatic = tested and task.n_directions is None
-    fit = yield from heard.of(fit_links(task, ranks, n, whitening, chooser if automatic else None))
+    fit = yield from heard.of(task.solver.run(whitening, ranks, n, task.n_directions, chooser if automatic else None))
     signs = signs_of(fit.links, ranks.probabilities, fit.choice.n_directions, ranks.is_ordered)
     directions = unit_directions(fit.links, whitening.exact_matrix / grid.half_width, signs)
     evidence = Evidence.of(heard, n, whitening, ranks, again)
     belief = Belief(evidence, fit.first, fit.links, fit.choice, grid.half_width, signs, tested)
     picture = None
     if task.picture > 0:
-        picture = yield from take_picture(whitening, ranks, fit.links.axes[:, 0] * signs[0])
+        picture = yield from Snapshot(task.picture).run(whitening, ranks, fit.links.axes[:, 0] * signs[0])
     centre = grid.centre + whitening.mean * grid.half_width
     return Outcome(directions, fit, ranks, located, centre, _scale(whitening), picture, belief)
 
@@ -172,11 +173,9 @@ def records_of(task: Task, ranks: Ranks) -> float:
     return float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
 
 
-def fit_links(task: Task, ranks: Ranks, n: float, whitening: Whitening, chooser: Chooser | None = None) -> Asking[Fit]:
-    """The method of the task."""
-    if task.method == "descent":
-        return (yield from descend(whitening, ranks, n, task.n_directions, task.schedule, chooser))
-    return (yield from one_shot(whitening, ranks, n, task.n_directions, chooser))
+def with_picture(part: float, *steps: Step) -> tuple[Step, ...]:
+    """The steps of a fit, and a picture that takes a part of the budget off the top."""
+    return steps if part == 0.0 else (*steps, Snapshot.taking(part, *steps))
 
 
 def _scale(whitening: Whitening) -> FloatArray:

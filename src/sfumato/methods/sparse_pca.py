@@ -14,18 +14,18 @@ from sfumato.forecast.stand_in import StandIn
 from sfumato.methods.base import PrivateReducer, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import chosen_method
 from sfumato.methods.pca import SpikedCovariance, components_of
-from sfumato.privacy.asking import Asking, drive
+from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.events import Selection
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
-from sfumato.steps.location import Located, Location, find_bounds, plan_location
-from sfumato.steps.pca import plan_principal, principal, standard_errors
-from sfumato.steps.sparse_pca import REACH, Loadings, loadings, plan_variances
+from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.pca import Components, standard_errors
+from sfumato.steps.sparse_pca import REACH, Loadings, VariancePicks, some
 from sfumato.typing import IntArray, Relation
 
 METHODS = ("auto", "screen")
-SHARES = {"scale": 0.03, "picks": 0.27, "solve": 0.70}
+COMPONENTS = Components(0.70)
 USUAL = 8
 MOST_ACTIVE = 6
 WIDEST = 50_000
@@ -64,7 +64,7 @@ class SparseComponent(Population):
         if inner is None:
             return missed_distance(found, self.active, 0.0), without
         grid, door = Bounds(-inner.box, inner.box).grid(self.picks), self._door(inner, plan, n, relation, rng)
-        seen = drive(principal(grid, fit.n_records, 1, "refined"), door)
+        seen = drive(COMPONENTS.run(grid, fit.n_records, 1), door)
         return missed_distance(found, self.active, inner.distance((None, seen))), without
 
     def _door(
@@ -106,10 +106,13 @@ class SparsePrincipalTask:
     bounds: Bounds | Location
     picks: int
 
+    @property
+    def picking(self) -> VariancePicks:
+        return VariancePicks(self.picks, 0.03, 0.27)
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines = plan_location(self.bounds) + plan_variances(self.picks, SHARES["scale"], SHARES["picks"])
-        return Plan(lines + plan_principal(SHARES["solve"]))
+        return Plan.of(Locating(self.bounds), self.picking, COMPONENTS)
 
     def prospect(self) -> Prospect | None:
         """On records of which a few features share a component."""
@@ -117,8 +120,11 @@ class SparsePrincipalTask:
 
     def run(self) -> Asking[tuple[Located, Loadings]]:
         """Walk the plan."""
-        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
-        return located, (yield from loadings(common_scale(located), self.n_records, self.n_directions))
+        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
+        grid, k = common_scale(located), self.n_directions
+        picked, length = yield from self.picking.run(grid)
+        found = yield from on_columns(COMPONENTS.run(some(grid, picked), self.n_records, k), picked)
+        return located, Loadings(picked, found.vectors[:, :k], picked, found, length**2)
 
 
 class PrivateSparsePCA(PrivateReducer):

@@ -14,25 +14,24 @@ from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
 from sfumato.methods.base import known_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of, share_of
-from sfumato.methods.sir import PICTURE_SHARE, Outcome, PrivateSIR, Task, solve
+from sfumato.methods.sir import PICTURE_SHARE, Outcome, PrivateSIR, Task, solve, with_picture
 from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Gaussian, Selection
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.parameters import budget_of
-from sfumato.privacy.plan import Line, Plan
+from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.sources import ResponseKind
 from sfumato.statistics.columns import OnColumns
-from sfumato.steps.descent import Schedule, plan_descent
+from sfumato.steps.descent import Descent, Schedule
 from sfumato.steps.location import settled
-from sfumato.steps.picture import plan_picture
-from sfumato.steps.quantiles import find_quantiles, find_spans, plan_quantiles, plan_spans
+from sfumato.steps.quantiles import Quantiles, Spans
 from sfumato.steps.ranks import Ranks
-from sfumato.steps.screening import Rule, Screen, contrasts, plan_screening, screen
-from sfumato.steps.shape import plan_shape
+from sfumato.steps.screening import Rule, Screen, Screening, contrasts
+from sfumato.steps.shape import RoughShape
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, Relation
 
@@ -74,18 +73,20 @@ class SparseTask:
         """Steps of the descent: fewer for a small table."""
         return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else Schedule()
 
+    @property
+    def slicing(self) -> Quantiles:
+        return Quantiles(self.response, SHARES["slices"])
+
+    @property
+    def screening(self) -> Screening:
+        return Screening(self.picks, SHARES["picks"], SHARES["scores"], self.rule)
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        lines: tuple[Line, ...] = plan_quantiles(self.response, SHARES["slices"])
-        lines += plan_screening(self.picks, SHARES["picks"], SHARES["scores"])
-        if self.known.unknown.size:
-            lines += plan_spans(self.picks, SHARES["location"])
-        lines += plan_shape(SHARES["radius"], SHARES["shape"])
-        lines += plan_descent(self.schedule, SHARES["solve"], SHARES["residual"])
-        if self.picture > 0:
-            whole = sum(line.share for line in lines)
-            lines += plan_picture(whole * self.picture / (1.0 - self.picture))
-        return Plan(lines)
+        spans = (Spans(self.picks, SHARES["location"]),) if self.known.unknown.size else ()
+        shape = RoughShape(SHARES["radius"], SHARES["shape"])
+        descent = Descent(self.schedule, SHARES["solve"], SHARES["residual"])
+        return Plan.of(*with_picture(self.picture, self.slicing, self.screening, *spans, shape, descent))
 
     def prospect(self) -> Prospect:
         """The one honest method, on records of which three features matter."""
@@ -117,10 +118,10 @@ class FewActiveFeatures(Population):
     ) -> tuple[float, float]:
         three = IndexResponse(ACTIVE, 1, self.signal)
         door = StandIn.of(three.points(rng), n, plan, relation, rng)
-        ranks = drive(find_quantiles(Response()), door)
+        ranks = drive(Quantiles(Response()).run(), door)
         plain = three.plain_distance(*door.points)
         scores = _ScoreDoor(self._scores(ranks, n, rng), plan, relation, rng)
-        kept = drive(screen(np.zeros(self.n_features), ranks, n, 1, fit.rule), scores).kept
+        kept = drive(fit.screening.run(np.zeros(self.n_features), ranks, n, 1), scores).kept
         found = int((kept < ACTIVE).sum())
         if found == 0 or len(kept) == 1:
             return missed_distance(found, ACTIVE, 0.0), plain
@@ -129,7 +130,7 @@ class FewActiveFeatures(Population):
         door = StandIn.of(seen.points(rng), n, plan, relation, rng)
         bounds = Bounds(-seen.box, seen.box)
         inner = Task(len(kept), fit.n_records, Response(), 1, bounds, schedule=fit.schedule)
-        ranks = drive(find_quantiles(Response()), door)
+        ranks = drive(Quantiles(Response()).run(), door)
         outcome = drive(solve(inner, ranks, settled(bounds, len(kept))), door)
         return missed_distance(found, ACTIVE, seen.distance(outcome)), plain
 
@@ -185,10 +186,10 @@ def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_direct
 
 def run_sparse(task: SparseTask) -> Asking[tuple[Outcome, Screen]]:
     """Walk the plan; the outcome is about all features again."""
-    ranks = yield from find_quantiles(task.response)
+    ranks = yield from task.slicing.run()
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
     centre = np.nan_to_num(task.known.lower / 2 + task.known.upper / 2)
-    found = yield from screen(centre, ranks, n, task.n_directions or 1, task.rule)
+    found = yield from task.screening.run(centre, ranks, n, task.n_directions or 1)
     bounds = yield from _kept_bounds(task.known, found.kept)
     small = Task(
         len(found.kept),
@@ -208,7 +209,7 @@ def _kept_bounds(known: PartialBounds, columns: IntArray) -> Asking[Bounds]:
     lower, upper = known.lower[columns], known.upper[columns]
     unknown = np.flatnonzero(np.isnan(lower))
     if unknown.size:
-        found = yield from find_spans(columns[unknown])
+        found = yield from Spans(unknown.size, 1.0).run(columns[unknown])
         lower[unknown], upper[unknown] = found.lower, found.upper
     return Bounds(lower, upper)
 

@@ -10,7 +10,7 @@ from sfumato.errors import InputError
 from sfumato.methods.base import Session, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import one_of
 from sfumato.methods.pca import PrivatePCA, components_of
-from sfumato.methods.sparse_pca import SHARES, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
+from sfumato.methods.sparse_pca import COMPONENTS, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
 from sfumato.privacy.asking import Asking, ask, drive, on_columns, pick
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
@@ -30,9 +30,9 @@ from sfumato.research.rayleigh_flow import (
 from sfumato.research.sums import ProductRows
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import Moments
-from sfumato.steps.location import Located, Location, find_bounds, plan_location, settled
-from sfumato.steps.pca import CENTRE_WEIGHT, Principal, measure_lengths, plan_principal, principal
-from sfumato.steps.sparse_pca import Loadings, most_variable, plan_variances, some, typical_clip
+from sfumato.steps.location import Located, Locating, Location, settled
+from sfumato.steps.pca import CENTRE_WEIGHT, Components, Principal, measure_lengths
+from sfumato.steps.sparse_pca import Loadings, some, typical_clip
 from sfumato.steps.symmetric import noise_edge
 from sfumato.typing import FloatArray
 
@@ -40,20 +40,29 @@ LONGEST = 2.0
 """Of a column of B; those of the minimiser are at most sqrt(2) long."""
 
 
-def plan_principal_flow(share: float) -> tuple[Line, ...]:
-    """The lines `principal_flow` will use."""
-    radius, *others = plan_principal(share)
-    return (radius, *plan_flow(sum(line.share for line in others), "1.48 r^2 / 1.04 r^2"))
+@dataclass(frozen=True, slots=True)
+class PrincipalFlow:
+    """The step that finds the leading eigenvector of the covariance by Rayleigh flow, completed to a basis."""
 
+    share: float
+    sparsity: int | None = None
 
-def principal_flow(grid: Grid, n_records: int | None, sparsity: int | None = None) -> Asking[Principal]:
-    """The leading eigenvector of the covariance by Rayleigh flow, completed to a basis."""
-    p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
-    n, query = lengths.total, Moments(grid, lengths.radius, CENTRE_WEIGHT)
-    flow = yield from rayleigh_flow(query, lambda released: principal_pair(released.value, p, n), n, sparsity=sparsity)
-    mean, covariance = mean_and_covariance(flow.last.value, p, n)
-    noise_std = float(flow.last.noise_std[-1]) / n
-    return along(flow.vector, np.clip(mean, -1.0, 1.0), covariance, noise_std, lengths.kept, n)
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Those of the flow, in place of the covariances of `Components`."""
+        radius, *others = Components(self.share).lines
+        return (radius, *plan_flow(sum(line.share for line in others), "1.48 r^2 / 1.04 r^2"))
+
+    def run(self, grid: Grid, n_records: int | None) -> Asking[Principal]:
+        """The eigenvector; the number of records is read off the first release where it is private."""
+        p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
+        n, query = lengths.total, Moments(grid, lengths.radius, CENTRE_WEIGHT)
+        flow = yield from rayleigh_flow(
+            query, lambda released: principal_pair(released.value, p, n), n, sparsity=self.sparsity
+        )
+        mean, covariance = mean_and_covariance(flow.last.value, p, n)
+        noise_std = float(flow.last.noise_std[-1]) / n
+        return along(flow.vector, np.clip(mean, -1.0, 1.0), covariance, noise_std, lengths.kept, n)
 
 
 def along(
@@ -78,15 +87,15 @@ class PrincipalFlowTask:
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan(plan_location(self.bounds) + plan_principal_flow(1.0))
+        return Plan.of(Locating(self.bounds), PrincipalFlow(1.0))
 
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
     def run(self) -> Asking[tuple[Located, Principal]]:
         """Walk the plan."""
-        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
-        return located, (yield from principal_flow(common_scale(located), self.n_records))
+        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
+        return located, (yield from PrincipalFlow(1.0).run(common_scale(located), self.n_records))
 
 
 class RayleighFlowPCA(PrivatePCA):
@@ -190,7 +199,7 @@ class SparseFlowTask(SparsePrincipalTask):
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan(_plan_picks(self) + plan_principal_flow(SHARES["solve"]))
+        return Plan.of(Locating(self.bounds), self.picking, PrincipalFlow(COMPONENTS.share))
 
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
@@ -198,9 +207,15 @@ class SparseFlowTask(SparsePrincipalTask):
     def run(self) -> Asking[tuple[Located, Loadings]]:
         """Walk the plan."""
         located, grid = yield from _grid(self)
-        picked, length = yield from most_variable(grid)
-        found = yield from on_columns(principal_flow(some(grid, picked), self.n_records, self.kept), picked)
+        picked, length = yield from self.picking.run(grid)
+        found = yield from on_columns(
+            PrincipalFlow(COMPONENTS.share, self.kept).run(some(grid, picked), self.n_records), picked
+        )
         return located, Loadings(picked, found.vectors[:, :1], picked, found, length**2)
+
+
+HALF = Components(COMPONENTS.share / 2.0, "one-shot")
+"""The other half pays for the steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +224,8 @@ class SparseDescentTask(SparsePrincipalTask):
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        half = SHARES["solve"] * 0.5
-        return Plan(_plan_picks(self) + plan_principal(half, "one-shot") + plan_steps(half, self.picks))
+        lines = Plan.of(Locating(self.bounds), self.picking, HALF).lines
+        return Plan(lines + plan_steps(HALF.share, self.picks))
 
     def prospect(self) -> None:
         """There is no theory for it; it is here to be compared."""
@@ -218,20 +233,16 @@ class SparseDescentTask(SparsePrincipalTask):
     def run(self) -> Asking[tuple[Located, Loadings]]:
         """Directions on the picked features, then the descent that may exchange them."""
         located, grid = yield from _grid(self)
-        k, (picked, length) = self.n_directions, (yield from most_variable(grid))
-        found = yield from on_columns(principal(some(grid, picked), self.n_records, k, "one-shot"), picked)
+        k, (picked, length) = self.n_directions, (yield from self.picking.run(grid))
+        found = yield from on_columns(HALF.run(some(grid, picked), self.n_records, k), picked)
         state = Loadings(picked, found.vectors[:, :k], picked, found, length**2)
         total = float(self.n_records) if self.n_records is not None else max(found.total, 10.0 * len(picked))
         clip = typical_clip(grid, length)
         return located, (yield from _descend(Grid(grid.centre, grid.half_width * clip), clip, state, total))
 
 
-def _plan_picks(task: SparsePrincipalTask) -> tuple[Line, ...]:
-    return plan_location(task.bounds) + plan_variances(task.picks, SHARES["scale"], SHARES["picks"])
-
-
 def _grid(task: SparsePrincipalTask) -> Asking[tuple[Located, Grid]]:
-    located = yield from find_bounds(task.bounds, task.n_features, task.n_records)
+    located = yield from Locating(task.bounds).run(task.n_features, task.n_records)
     return located, common_scale(located)
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair, open_session
-from sfumato.methods.cca import CanonicalTask, PrivateCCA
+from sfumato.methods.cca import PAIRS, CanonicalTask, PrivateCCA
 from sfumato.methods.inputs import paired_source
 from sfumato.methods.lda import DiscriminantOutcome, DiscriminantTask, PrivateLDA
 from sfumato.methods.parameters import directions_of, one_of
@@ -37,7 +37,7 @@ from sfumato.statistics.histograms import Bins, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.cca import Canonical, plan_pairs, unit_rows
+from sfumato.steps.cca import Canonical, unit_rows
 from sfumato.steps.covariance import whole
 from sfumato.steps.dimension import Choice
 from sfumato.steps.lda import Discriminant, class_moments, class_question
@@ -71,7 +71,7 @@ class CanonicalFlowTask(CanonicalTask):
 
     def plan(self) -> Plan:
         """That of `CanonicalTask` with the flow in place of the covariances."""
-        lines, pairs = CanonicalTask.plan(self).lines, plan_pairs()
+        lines, pairs = CanonicalTask.plan(self).lines, PAIRS.lines
         share = sum(line.share for line in pairs[1:])
         return Plan(lines[: len(lines) - len(pairs) + 1] + plan_flow(share, "1.48 r^2 / 1.04 r^2"))
 

@@ -7,9 +7,9 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.plan import Line
-from sfumato.steps.covariance import measure, plan_covariance, rounder
+from sfumato.steps.covariance import Measuring, rounder
 from sfumato.steps.dimension import Choice
-from sfumato.steps.shape import plan_shape, rough_shape
+from sfumato.steps.shape import RoughShape
 from sfumato.steps.symmetric import inverse_root, noise_edge, raised
 from sfumato.typing import FloatArray
 
@@ -68,28 +68,34 @@ def orthonormal_rows(rows: FloatArray) -> FloatArray:
     return np.asarray((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T)
 
 
-SHARES = {"radius": 0.03, "shape": 0.16, "rounder": 0.24, "joint": 0.48}
+SHAPE = RoughShape(0.03, 0.16)
+ROUNDER = Measuring("rounder", "better covariance of both tables", 0.24)
+JOINT = Measuring("joint", "joint covariance of both tables", 0.48)
 
 
-def plan_pairs() -> tuple[Line, ...]:
-    """The lines `joint_pairs` will use."""
-    return (
-        *plan_shape(SHARES["radius"], SHARES["shape"]),
-        *plan_covariance("rounder", "better covariance of both tables", SHARES["rounder"]),
-        *plan_covariance("joint", "joint covariance of both tables", SHARES["joint"]),
-    )
+@dataclass(frozen=True, slots=True)
+class JointPairs:
+    """The step that finds canonical pairs: shape, a rounder covariance, and the joint one."""
 
+    shape: RoughShape = SHAPE
+    rounder: Measuring = ROUNDER
+    joint: Measuring = JOINT
 
-def joint_pairs(grid: Grid, p: int, n: float, k: int | None) -> Asking[tuple[FloatArray, Canonical]]:
-    """Mean of both tables (the first p columns are x) and canonical weights, in their units.
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Those of the three."""
+        return (*self.shape.lines, *self.rounder.lines, *self.joint.lines)
 
-    Whitening both tables *together* makes the noise of the last release proportional to the sampling error of every
-    covariance, whatever the correlations: that of nearly equal combinations is as small as they are.
-    """
-    rough = yield from rough_shape(grid, n, 1.0)
-    whitening = rounder((yield from measure(rough, n, "rounder")))
-    joint = yield from measure(whitening, n, "joint")
-    back = np.linalg.pinv(whitening.exact_matrix / grid.half_width)
-    repaired = raised(joint.matrix, noise_edge(joint.noise_std, grid.n_features))
-    found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, k)
-    return grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found
+    def run(self, grid: Grid, p: int, n: float, k: int | None) -> Asking[tuple[FloatArray, Canonical]]:
+        """Mean of both tables (the first p columns are x) and canonical weights, in their units.
+
+        Whitening both tables *together* makes the noise of the last release proportional to the sampling error of every
+        covariance, whatever the correlations: that of nearly equal combinations is as small as they are.
+        """
+        rough = yield from self.shape.run(grid, n)
+        whitening = rounder((yield from self.rounder.run(rough, n)))
+        joint = yield from self.joint.run(whitening, n)
+        back = np.linalg.pinv(whitening.exact_matrix / grid.half_width)
+        repaired = raised(joint.matrix, noise_edge(joint.noise_std, grid.n_features))
+        found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, k)
+        return grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found

@@ -31,23 +31,31 @@ class Covariance:
     noise_std: float
 
 
-def plan_covariance(name: str, purpose: str, share: float) -> tuple[Line, ...]:
-    """The line `measure` will use."""
-    return (Line(name, purpose, share, "1.48 r^2 / 1.04 r^2"),)
-
-
 def whole(whitening: Whitening) -> SlicedMoments:
     """Sum and second moment of all whitened records: one slice that everybody is in."""
     return SlicedMoments(whitening, Bins(np.empty(0)), np.zeros(1, dtype=np.int64), 1, CENTRE_WEIGHT)
 
 
-def measure(whitening: Whitening, n: float, name: str) -> Asking[Covariance]:
-    """Release mean and covariance of the whitened, clipped records."""
-    p = len(whitening.mean)
-    released = yield from ask(whole(whitening), name)
-    mean = released.value[:p] / n
-    second = upper_to_full(released.value[p:] / n, p)
-    return Covariance(whitening, mean, second - np.outer(mean, mean), float(released.noise_std[p]) / n)
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """The step that measures a covariance once, under a name of its own."""
+
+    name: str
+    purpose: str
+    share: float
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Sum and second moment in one release."""
+        return (Line(self.name, self.purpose, self.share, "1.48 r^2 / 1.04 r^2", asks=SlicedMoments),)
+
+    def run(self, whitening: Whitening, n: float) -> Asking[Covariance]:
+        """Mean and covariance of the whitened, clipped records."""
+        p = len(whitening.mean)
+        released = yield from ask(whole(whitening), self.name)
+        mean = released.value[:p] / n
+        second = upper_to_full(released.value[p:] / n, p)
+        return Covariance(whitening, mean, second - np.outer(mean, mean), float(released.noise_std[p]) / n)
 
 
 def rounder(found: Covariance) -> Whitening:

@@ -68,37 +68,51 @@ Chooser = Callable[[Links], Choice]
 """How many directions to keep, given the first links seen."""
 
 
-def plan_descent(schedule: Schedule, share: float, histogram_share: float) -> tuple[Line, ...]:
-    """The lines `descend` will use."""
-    total = sum(schedule.shares)
-    lines = []
-    for t, part in enumerate(schedule.shares, start=1):
-        if t > 1:
-            each = histogram_share / (len(schedule.shares) - 1)
-            lines.append(Line(f"residual {t}", f"size of the residuals, step {t}", each, "sqrt(2) / 1"))
-        lines.append(Line(f"step {t}", f"descent step {t}", share * part / total, "2 R sqrt(p+1) / R sqrt(p+1)"))
-    return tuple(lines)
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """The step that walks a schedule: `share` of the budget is for gradients, `residual_share` for residual sizes."""
 
+    schedule: Schedule
+    share: float
+    residual_share: float
 
-def descend(
-    whitening: Whitening,
-    ranks: Ranks,
-    n: float,
-    n_directions: int | None,
-    schedule: Schedule,
-    chooser: Chooser | None = None,
-) -> Asking[Fit]:
-    """Walk the schedule; choose the number of directions after the first step if it is not given."""
-    state = init(whitening, ranks, n_directions, schedule)
-    for t in range(1, len(schedule.shares) + 1):
-        state = yield from step(whitening, ranks, state, t, n, schedule)
-        if t == 1:
-            first, seen = state.links, state.coefficients[:-1]
-            choice = chooser(first) if chooser else choose(seen, state.noise_std, n, n_directions)
-        state = compress(state, choice.n_directions, schedule)
-    links = state.links
-    explained = np.clip(links.explained(ranks.probabilities), 0.0, 1.0)
-    return Fit(first, links, choice, explained[: choice.n_directions])
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """A gradient at every step; from the second on, first the sizes of the residuals."""
+        shares, lines = self.schedule.shares, []
+        for t, part in enumerate(shares, start=1):
+            if t > 1:
+                each = self.residual_share / (len(shares) - 1)
+                purpose = f"size of the residuals, step {t}"
+                lines.append(Line(f"residual {t}", purpose, each, "sqrt(2) / 1", asks=ResidualHistogram))
+            each = self.share * part / sum(shares)
+            sensitivity = "2 R sqrt(p+1) / R sqrt(p+1)"
+            lines.append(Line(f"step {t}", f"descent step {t}", each, sensitivity, asks=ResidualProduct))
+        return tuple(lines)
+
+    def run(
+        self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, chooser: Chooser | None = None
+    ) -> Asking[Fit]:
+        """Walk the schedule; choose the number of directions after the first step if it is not given."""
+        schedule, state = self.schedule, self.start(whitening, ranks, n_directions)
+        for t in range(1, len(schedule.shares) + 1):
+            state = yield from step(whitening, ranks, state, t, n, schedule)
+            if t == 1:
+                first, seen = state.links, state.coefficients[:-1]
+                choice = chooser(first) if chooser else choose(seen, state.noise_std, n, n_directions)
+            state = compress(state, choice.n_directions, schedule)
+        links = state.links
+        explained = np.clip(links.explained(ranks.probabilities), 0.0, 1.0)
+        return Fit(first, links, choice, explained[: choice.n_directions])
+
+    def look(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Links]:
+        """The links that the number of directions is chosen by: those after the first step."""
+        state = self.start(whitening, ranks, n_directions)
+        return (yield from step(whitening, ranks, state, 1, n, self.schedule)).links
+
+    def start(self, whitening: Whitening, ranks: Ranks, n_directions: int | None) -> State:
+        """Zero coefficients; the residual is f itself, whose size the released ranks tell."""
+        return init(whitening, ranks, n_directions, self.schedule)
 
 
 def init(whitening: Whitening, ranks: Ranks, n_directions: int | None, schedule: Schedule) -> State:

@@ -92,29 +92,35 @@ class Discriminant:
     used: IntArray
 
 
-def plan_discriminant(share: float) -> tuple[Line, ...]:
-    """The line `discriminate` will use."""
-    return (Line("classes", "class sums and second moment", share, "2.12 r / 1.41 r"),)
+@dataclass(frozen=True, slots=True)
+class ClassMeans:
+    """The step that finds the directions in which class means differ most."""
 
+    share: float
 
-def discriminate(
-    whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None
-) -> Asking[Discriminant]:
-    """Class means and covariance from one release, and the directions in which the means differ most.
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Everything in one release."""
+        return (Line("classes", "class sums and second moment", self.share, "2.12 r / 1.41 r", asks=SlicedMoments),)
 
-    The first `n_codes` codes are classes; records of any other code count for the covariance only. A class is
-    taken to have at least a quarter of its fair share of records, so that noise over its size stays bounded.
-    """
-    used, query = class_question(whitening, ranks, n_codes)
-    released = yield from ask(query, "classes")
-    moments, mean = class_moments(released, ranks, used, n)
-    root = inverse_root(moments.covariance, moments.floor)
-    coefficients = root @ (moments.means.T * np.sqrt(moments.shares))
-    coefficients = np.pad(coefficients, ((0, 0), (0, max(0, (n_directions or 1) - len(used)))))
-    noise_std = float(np.sqrt((moments.shares * moments.mean_noise**2).mean()))
-    choice = choose(coefficients, noise_std, n, n_directions)
-    explained = np.clip(choice.singular_values**2 - noise_std**2 * len(used), 0.0, 1.0)[: choice.n_directions]
-    return Discriminant(coefficients, root, noise_std, explained, choice, moments, mean, used)
+    def run(
+        self, whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None
+    ) -> Asking[Discriminant]:
+        """Class means and covariance from one release, and the directions in which the means differ most.
+
+        The first `n_codes` codes are classes; records of any other code count for the covariance only. A class is
+        taken to have at least a quarter of its fair share of records, so that noise over its size stays bounded.
+        """
+        used, query = class_question(whitening, ranks, n_codes)
+        released = yield from ask(query, "classes")
+        moments, mean = class_moments(released, ranks, used, n)
+        root = inverse_root(moments.covariance, moments.floor)
+        coefficients = root @ (moments.means.T * np.sqrt(moments.shares))
+        coefficients = np.pad(coefficients, ((0, 0), (0, max(0, (n_directions or 1) - len(used)))))
+        noise_std = float(np.sqrt((moments.shares * moments.mean_noise**2).mean()))
+        choice = choose(coefficients, noise_std, n, n_directions)
+        explained = np.clip(choice.singular_values**2 - noise_std**2 * len(used), 0.0, 1.0)[: choice.n_directions]
+        return Discriminant(coefficients, root, noise_std, explained, choice, moments, mean, used)
 
 
 def class_question(whitening: Whitening, ranks: Ranks, n_codes: int) -> tuple[IntArray, SlicedMoments]:

@@ -37,6 +37,13 @@ PURPOSES = {
     "distance": "spread of each feature",
     "standard": "mean and standard deviation of each feature",
 }
+QUESTIONS: dict[str, type[BoundedSum]] = {
+    "magnitude": OctaveHistograms,
+    "zoom 1": LinearHistograms,
+    "zoom 2": LinearHistograms,
+    "distance": DistanceHistograms,
+    "standard": LinearHistograms,
+}
 STANDARD = 0.5
 """Part of the last histogram, where features are to be standardised, beside the others' 1."""
 ZOOM = 128
@@ -161,25 +168,31 @@ def check_search(location: Location, n_records: int | None, mu: float, stackleve
         )
 
 
-def plan_location(bounds: Bounds | Location) -> tuple[Line, ...]:
-    """The lines `find_bounds` may use; none where the bounds are what they are."""
-    if isinstance(bounds, Bounds):
-        return ()
-    asked = {name: part for name, part in PARTS.items() if name != "magnitude" or bounds.known.unknown.size}
-    if bounds.standardises:
-        asked["standard"] = STANDARD
-    each = bounds.share / sum(asked.values())
-    return tuple(Line(name, PURPOSES[name], each * part, "sqrt(2 p) / sqrt(p)") for name, part in asked.items())
+@dataclass(frozen=True, slots=True)
+class Locating:
+    """The step that finds bounds, from noisy histograms alone; those that are what they are pass."""
 
+    bounds: Bounds | Location
 
-def find_bounds(bounds: Bounds | Location, n_features: int, n_records: int | None) -> Asking[Located]:
-    """Bounds of each feature, from noisy histograms alone; those that are what they are pass.
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What the search may ask; nothing where the bounds are what they are."""
+        if isinstance(self.bounds, Bounds):
+            return ()
+        asked = {name: part for name, part in PARTS.items() if name != "magnitude" or self.bounds.known.unknown.size}
+        if self.bounds.standardises:
+            asked["standard"] = STANDARD
+        each = self.bounds.share / sum(asked.values())
+        return tuple(
+            Line(name, PURPOSES[name], each * part, "sqrt(2 p) / sqrt(p)", asks=QUESTIONS[name])
+            for name, part in asked.items()
+        )
 
-    `n_records` is None where the number is private; it is then read off the histograms.
-    """
-    if isinstance(bounds, Bounds):
-        return settled(bounds, n_features)
-    return (yield from _search(bounds, n_records))
+    def run(self, n_features: int, n_records: int | None) -> Asking[Located]:
+        """Bounds of each feature; `n_records` is None where the number is private, and read off the histograms."""
+        if isinstance(self.bounds, Bounds):
+            return settled(self.bounds, n_features)
+        return (yield from _search(self.bounds, n_records))
 
 
 def settled(bounds: Bounds, n_features: int) -> Located:

@@ -6,7 +6,7 @@ blurs the leading subspace least (`revealing_map`): at p = 100 its noise there i
 it does not show the subspace (`VISIBLE`) the second release repeats the first about the centre found, and both count.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.covariance import measure
+from sfumato.steps.covariance import Measuring
 from sfumato.steps.noisy_histograms import kept_share, quantile
 from sfumato.steps.symmetric import noise_edge, upper_to_full
 from sfumato.typing import FloatArray
@@ -66,19 +66,6 @@ class _Rough:
 Method = Literal["refined", "one-shot"]
 
 
-def plan_principal(share: float, method: Method = "refined") -> tuple[Line, ...]:
-    """The lines `principal` will use."""
-    radius = Line("radius", "typical length of a record", share * SHARES["radius"], "sqrt(2) / 1")
-    rough = SHARES["rough"] if method == "refined" else SHARES["rough"] + SHARES["refined"]
-    lines = (radius, Line("rough", "centre and rough covariance", share * rough, "1.48 r^2 / 1.04 r^2"))
-    if method == "one-shot":
-        return lines
-    refined = Line(
-        "refined", "covariance across the leading subspace", share * SHARES["refined"], "1.48 r^2 / 1.04 r^2"
-    )
-    return (*lines, refined)
-
-
 @dataclass(frozen=True, slots=True)
 class Lengths:
     """Number of records, public or released; median length; mean squared part of a record that clipping there keeps."""
@@ -89,7 +76,7 @@ class Lengths:
 
 
 def measure_lengths(grid: Grid, n_records: int | None) -> Asking[Lengths]:
-    """What the line "radius" of `plan_principal` buys; where it is private it also tells the number of records."""
+    """What the line "radius" buys; where it is private it also tells the number of records."""
     lengths = NormHistogram(grid)
     counts = yield from ask(lengths, "radius")
     n = float(n_records) if n_records is not None else max(float(counts.value.sum()), 10.0 * grid.n_features)
@@ -97,23 +84,44 @@ def measure_lengths(grid: Grid, n_records: int | None) -> Asking[Lengths]:
     return Lengths(n, radius, kept_share(counts, lengths.radii, radius))
 
 
-def principal(grid: Grid, n_records: int | None, k: int, method: Method = "refined") -> Asking[Principal]:
-    """Eigenvectors of the covariance; the number of records is read off the first release where it is private."""
-    p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
-    n, radius, kept = lengths.total, lengths.radius, lengths.kept
-    rough = yield from _rough(grid, n, radius, kept)
-    if method == "one-shot":
-        return _spectrum(rough.covariance, rough.noise_std, np.eye(p), rough.mean, rough.shrinkage, n)
-    if not _stands_out(rough, k):
-        return (yield from _again(grid, rough, n))
-    whitening = _revealing(grid, rough, k)
-    refined = yield from measure(whitening, n, "refined")
-    back = np.asarray(np.linalg.pinv(whitening.exact_matrix), dtype=np.float64)
-    mean = np.clip(rough.mean + back @ refined.mean, -1.0, 1.0)
-    found = back @ refined.matrix @ back.T
-    whole_variance = max(float(np.trace(rough.covariance)), rough.noise_std) / rough.shrinkage
-    shrinkage = max(float(np.trace(found)) / whole_variance, 1e-3)
-    return _spectrum(found, refined.noise_std, back, mean, shrinkage, n)
+@dataclass(frozen=True, slots=True)
+class Components:
+    """The step that finds principal directions, at a share of the budget."""
+
+    share: float
+    method: Method = "refined"
+
+    @property
+    def refined(self) -> Measuring:
+        """The second look at the covariance."""
+        return Measuring("refined", "covariance across the leading subspace", self.share * SHARES["refined"])
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Lengths, a rough covariance and a refined one; one shot has all it would spend on both in the rough one."""
+        one_shot = self.method == "one-shot"
+        rough = self.share * (SHARES["rough"] + SHARES["refined"] * one_shot)
+        lengths = Line("radius", "typical length of a record", self.share * SHARES["radius"], "sqrt(2) / 1")
+        moments = Line("rough", "centre and rough covariance", rough, "1.48 r^2 / 1.04 r^2", asks=Moments)
+        return (replace(lengths, asks=NormHistogram), moments, *(() if one_shot else self.refined.lines))
+
+    def run(self, grid: Grid, n_records: int | None, k: int) -> Asking[Principal]:
+        """Eigenvectors of the covariance; the number of records is read off the first release where it is private."""
+        p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
+        n, radius, kept = lengths.total, lengths.radius, lengths.kept
+        rough = yield from _rough(grid, n, radius, kept)
+        if self.method == "one-shot":
+            return _spectrum(rough.covariance, rough.noise_std, np.eye(p), rough.mean, rough.shrinkage, n)
+        if not _stands_out(rough, k):
+            return (yield from _again(grid, rough, n, self.refined))
+        whitening = _revealing(grid, rough, k)
+        refined = yield from self.refined.run(whitening, n)
+        back = np.asarray(np.linalg.pinv(whitening.exact_matrix), dtype=np.float64)
+        mean = np.clip(rough.mean + back @ refined.mean, -1.0, 1.0)
+        found = back @ refined.matrix @ back.T
+        whole_variance = max(float(np.trace(rough.covariance)), rough.noise_std) / rough.shrinkage
+        shrinkage = max(float(np.trace(found)) / whole_variance, 1e-3)
+        return _spectrum(found, refined.noise_std, back, mean, shrinkage, n)
 
 
 def _rough(grid: Grid, n: float, radius: float, kept: float) -> Asking[_Rough]:
@@ -144,7 +152,7 @@ def _revealing(grid: Grid, rough: _Rough, k: int) -> Whitening:
     return Whitening(grid, to_t, rough.mean, float(np.sqrt(p)))
 
 
-def _again(grid: Grid, rough: _Rough, n: float) -> Asking[Principal]:
+def _again(grid: Grid, rough: _Rough, n: float, refined: Measuring) -> Asking[Principal]:
     """The second release in plain coordinates about the centre found, and the mean of both, weighted by precision.
 
     Coordinates chosen by noise would hide what there is to see; so nothing is lost against a single release.
@@ -152,7 +160,7 @@ def _again(grid: Grid, rough: _Rough, n: float) -> Asking[Principal]:
     p = grid.n_features
     squared_reach = max(float(np.trace(rough.covariance)) / rough.fill, noise_edge(rough.noise_std, p))
     unit = float(np.sqrt(squared_reach / p))
-    second = yield from measure(Whitening(grid, np.eye(p) / unit, rough.mean, float(np.sqrt(p))), n, "refined")
+    second = yield from refined.run(Whitening(grid, np.eye(p) / unit, rough.mean, float(np.sqrt(p))), n)
     noise_std = second.noise_std * unit**2
     weight = rough.noise_std**2 / (rough.noise_std**2 + noise_std**2)
     both = weight * unit**2 * second.matrix + (1.0 - weight) * rough.covariance

@@ -1,11 +1,12 @@
 """Buying the summary picture."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from sfumato.privacy.asking import Asking, ask
-from sfumato.privacy.plan import Line
+from sfumato.privacy.plan import Line, Step
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.ranks import Ranks
@@ -36,17 +37,30 @@ class Picture:
     is_ordered: bool
 
 
-def plan_picture(share: float) -> tuple[Line, ...]:
-    """The line `take_picture` will use."""
-    return (Line("picture", "picture of the first direction against the response", share, "sqrt(2) / 1"),)
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The step that buys the picture."""
 
+    share: float
 
-def take_picture(whitening: Whitening, ranks: Ranks, direction: FloatArray) -> Asking[Picture]:
-    """Release the counts; `direction` acts on whitened coordinates."""
-    group_of, edges = groups(ranks, GROUPS)
-    query = ProjectionHistogram(whitening, direction, ranks.bins, group_of, len(edges) - 1, COLUMNS)
-    release = yield from ask(query, "picture")
-    return Picture(release.value, float(release.noise_std[0, 0]), query.edges, edges, ranks.is_ordered)
+    @classmethod
+    def taking(cls, part: float, *others: Step) -> Self:
+        """The step that takes the part of the whole budget off the top, beside the steps that the fit takes."""
+        whole = sum(line.share for other in others for line in other.lines)
+        return cls(whole * part / (1.0 - part))
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """One histogram."""
+        purpose = "picture of the first direction against the response"
+        return (Line("picture", purpose, self.share, "sqrt(2) / 1", asks=ProjectionHistogram),)
+
+    def run(self, whitening: Whitening, ranks: Ranks, direction: FloatArray) -> Asking[Picture]:
+        """Release the counts; `direction` acts on whitened coordinates."""
+        group_of, edges = groups(ranks, GROUPS)
+        query = ProjectionHistogram(whitening, direction, ranks.bins, group_of, len(edges) - 1, COLUMNS)
+        release = yield from ask(query, "picture")
+        return Picture(release.value, float(release.noise_std[0, 0]), query.edges, edges, ranks.is_ordered)
 
 
 def groups(ranks: Ranks, most: int) -> tuple[IntArray, FloatArray]:

@@ -1,5 +1,7 @@
 """Slices of the response from private quantiles: for small tables, where a histogram drowns in its own noise."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sfumato.bounds import Bounds
@@ -10,7 +12,7 @@ from sfumato.release import Release
 from sfumato.statistics.columns import OfColumn
 from sfumato.statistics.histograms import OCTAVES, Bins, ResponseHistogram
 from sfumato.statistics.quantiles import QuantileScores
-from sfumato.steps.ranks import Ranks, find_ranks, plan_ranks
+from sfumato.steps.ranks import Ranking, Ranks
 from sfumato.typing import FloatArray, IntArray
 
 SLICES = 8
@@ -21,40 +23,53 @@ COUNTS = 0.2
 _ENDS = ((1, "lower end of the response"), (15, "upper end of the response"))  # sixteenths
 
 
-def plan_quantiles(response: Response, share: float) -> tuple[Line, ...]:
-    """The lines `find_quantiles` will use."""
-    if response.categories is not None:
-        return plan_ranks(response, share)
-    each = share * (1.0 - COUNTS) / (SLICES + 1)
-    levels = [(f"end {level}", purpose) for level, purpose in _ENDS]
-    levels += [(f"quantile {level}", f"{level}/{SLICES} quantile of the response") for level in range(1, SLICES)]
-    cuts = tuple(Line(name, purpose, each, "1 / 1", "selection") for name, purpose in levels)
-    return (*cuts, Line("slices", "sizes of the slices", share * COUNTS, "sqrt(2) / 1"))
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """The step that cuts the response into slices of about equal size, at a share of the budget."""
 
+    response: Response
+    share: float = 1.0
 
-def find_quantiles(response: Response) -> Asking[Ranks]:
-    """Slices of about equal size, each edge a private selection; the classes themselves if y is categorical.
+    @property
+    def classes(self) -> Ranking:
+        """What is done instead where the response has classes."""
+        return Ranking(self.response, self.share)
 
-    The error of a selected quantile is a few times 2 / epsilon *records*, whatever the scale and the tails of y and
-    however many cut points there are. First the ends, among signed powers of 2**(1/4); then the quantiles, among
-    these and equally spaced points between the ends, so that both a y of many magnitudes and one far from zero are
-    cut finely.
-    """
-    if response.categories is not None:
-        return (yield from find_ranks(response))
-    coarse = signed_powers()
-    ends = []
-    for level, _ in _ENDS:
-        ends.append((yield from _cut(coarse, f"end {level}", level, 16)))
-    low, high = sorted(ends)
-    fine = np.union1d(coarse[(coarse >= low) & (coarse <= high)], np.linspace(low, high, LINEAR))
-    cuts = []
-    for level in range(1, SLICES):
-        cuts.append((yield from _cut(fine, f"quantile {level}", level, SLICES)))
-    edges, repeats = np.unique(cuts, return_counts=True)
-    bins = Bins(edges)
-    counts = yield from ask(ResponseHistogram(bins), "slices")
-    return Ranks(bins, _shares(counts, repeats), float(counts.value.sum()))
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """A selection for each end and each cut, and the sizes of the slices."""
+        if self.response.categories is not None:
+            return self.classes.lines
+        each = self.share * (1.0 - COUNTS) / (SLICES + 1)
+        levels = [(f"end {level}", purpose) for level, purpose in _ENDS]
+        levels += [(f"quantile {level}", f"{level}/{SLICES} quantile of the response") for level in range(1, SLICES)]
+        cuts = tuple(Line(name, purpose, each, "1 / 1", "selection", asks=QuantileScores) for name, purpose in levels)
+        sizes = Line("slices", "sizes of the slices", self.share * COUNTS, "sqrt(2) / 1", asks=ResponseHistogram)
+        return (*cuts, sizes)
+
+    def run(self) -> Asking[Ranks]:
+        """Slices of about equal size, each edge a private selection; the classes themselves if y is categorical.
+
+        The error of a selected quantile is a few times 2 / epsilon *records*, whatever the scale and the tails of y and
+        however many cut points there are. First the ends, among signed powers of 2**(1/4); then the quantiles, among
+        these and equally spaced points between the ends, so that both a y of many magnitudes and one far from zero are
+        cut finely.
+        """
+        if self.response.categories is not None:
+            return (yield from self.classes.run())
+        coarse = signed_powers()
+        ends = []
+        for level, _ in _ENDS:
+            ends.append((yield from _cut(coarse, f"end {level}", level, 16)))
+        low, high = sorted(ends)
+        fine = np.union1d(coarse[(coarse >= low) & (coarse <= high)], np.linspace(low, high, LINEAR))
+        cuts = []
+        for level in range(1, SLICES):
+            cuts.append((yield from _cut(fine, f"quantile {level}", level, SLICES)))
+        edges, repeats = np.unique(cuts, return_counts=True)
+        bins = Bins(edges)
+        counts = yield from ask(ResponseHistogram(bins), "slices")
+        return Ranks(bins, _shares(counts, repeats), float(counts.value.sum()))
 
 
 def signed_powers() -> FloatArray:
@@ -89,27 +104,37 @@ _SD = 1.4826
 _ROUNDS = ("rough", "fine")
 
 
-def plan_spans(features: int, share: float) -> tuple[Line, ...]:
-    """The lines `find_spans` may use: four for each feature that may be kept."""
-    whats = [(time, what, j) for j in range(features) for time in _ROUNDS for what in ("median", "spread")]
-    return tuple(
-        Line(f"{time} {what} {j}", f"{time} {what} of a selected feature", share / len(whats), "1 / 1", "selection")
-        for time, what, j in whats
-    )
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The step that finds bounds of a few selected features: works for tables too small for histograms."""
 
+    features: int
+    share: float
 
-def find_spans(columns: IntArray) -> Asking[Bounds]:
-    """Bounds ``median +- 4 sd`` of each column, sd from the median distance to the median.
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Four selections for each feature that may be kept."""
+        whats = [(time, what, j) for j in range(self.features) for time in _ROUNDS for what in ("median", "spread")]
+        each = self.share / len(whats)
+        return tuple(
+            Line(
+                f"{time} {what} {j}", f"{time} {what} of a selected feature", each, "1 / 1", "selection", asks=OfColumn
+            )
+            for time, what, j in whats
+        )
 
-    Every cut point beyond the data is half the records away from a median, so that hundreds of them do not tempt the
-    selection; an outer quantile would lose to them in a small table. Roughly among signed powers of 2**(1/4) first,
-    then among equal steps around what was found. Lines of features that were not kept stay unused.
-    """
-    spans = []
-    for j, column in enumerate(columns):
-        spans.append((yield from _span(int(column), j)))
-    found = np.array(spans)
-    return Bounds(found[:, 0] - WIDTH * found[:, 1], found[:, 0] + WIDTH * found[:, 1])
+    def run(self, columns: IntArray) -> Asking[Bounds]:
+        """Bounds ``median +- 4 sd`` of each column, sd from the median distance to the median.
+
+        Every cut point beyond the data is half the records away from a median, so that hundreds of them do not tempt
+        the selection; an outer quantile would lose to them in a small table. Roughly among signed powers of 2**(1/4)
+        first, then among equal steps around what was found. Lines of features that were not kept stay unused.
+        """
+        spans = []
+        for j, column in enumerate(columns):
+            spans.append((yield from _span(int(column), j)))
+        found = np.array(spans)
+        return Bounds(found[:, 0] - WIDTH * found[:, 1], found[:, 0] + WIDTH * found[:, 1])
 
 
 def _span(column: int, j: int) -> Asking[tuple[float, float]]:

@@ -31,31 +31,39 @@ class Ranks:
         return self.bins.categories is None
 
 
-def plan_ranks(response: Response, share: float) -> tuple[Line, ...]:
-    """The lines `find_ranks` will use."""
-    if response.categories is not None:
-        return (Line("ranks", "sizes of the classes", share, "sqrt(2) / 1"),)
-    levels = (("response magnitude", 0.2), ("response span", 0.2), ("ranks", 0.6))
-    purposes = ("order of magnitude of the response", "span of the response", "ranks of the response")
-    return tuple(
-        Line(name, purpose, share * part, "sqrt(2) / 1") for (name, part), purpose in zip(levels, purposes, strict=True)
-    )
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The step that finds the ranks of the response, at a share of the budget, in about so many bins."""
 
+    response: Response
+    share: float
+    n_bins: int = BINS
 
-def find_ranks(response: Response, n_bins: int = BINS) -> Asking[Ranks]:
-    """Bins and probabilities of the response. Never raises: where nothing stands out, the bins stay coarse."""
-    if response.categories is not None:
-        return (yield from count_ranks(Bins(_NO_EDGES, categories=response.categories), response))
-    edges = octave_edges()
-    for name in ("response magnitude", "response span"):
-        edges = refine(edges, (yield from ask(ResponseHistogram(Bins(edges)), name)), n_bins)
-    return (yield from count_ranks(Bins(edges), response))
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """One histogram of classes; three of a numeric response, each where the last one saw records."""
+        if self.response.categories is not None:
+            return (Line("ranks", "sizes of the classes", self.share, "sqrt(2) / 1", asks=ResponseHistogram),)
+        levels = (("response magnitude", 0.2), ("response span", 0.2), ("ranks", 0.6))
+        purposes = ("order of magnitude of the response", "span of the response", "ranks of the response")
+        return tuple(
+            Line(name, purpose, self.share * part, "sqrt(2) / 1", asks=ResponseHistogram)
+            for (name, part), purpose in zip(levels, purposes, strict=True)
+        )
 
+    def run(self) -> Asking[Ranks]:
+        """Bins and probabilities of the response. Never raises: where nothing stands out, the bins stay coarse."""
+        if self.response.categories is not None:
+            return (yield from self.count(Bins(_NO_EDGES, categories=self.response.categories)))
+        edges = octave_edges()
+        for name in ("response magnitude", "response span"):
+            edges = refine(edges, (yield from ask(ResponseHistogram(Bins(edges)), name)), self.n_bins)
+        return (yield from self.count(Bins(edges)))
 
-def count_ranks(bins: Bins, response: Response) -> Asking[Ranks]:
-    """Probabilities of known bins: the last line of `plan_ranks`."""
-    counts = yield from ask(ResponseHistogram(bins), "ranks")
-    return _ranks(bins, _classes(counts) if response.hashed else counts)
+    def count(self, bins: Bins) -> Asking[Ranks]:
+        """Probabilities of known bins: the last line alone."""
+        counts = yield from ask(ResponseHistogram(bins), "ranks")
+        return _ranks(bins, _classes(counts) if self.response.hashed else counts)
 
 
 def refine(edges: FloatArray, counts: Release, bins: int) -> FloatArray:

@@ -41,34 +41,44 @@ class Screen:
     threshold: float
 
 
-def plan_screening(picks: int, pick_share: float, score_share: float) -> tuple[Line, ...]:
-    """The lines `screen` will use."""
-    return (
-        Line("picks", "features that move with the response", pick_share, "2 / 1", "selection", picks),
-        Line("scores", "scores of the picked features", score_share, "2 sqrt(q s) / sqrt(q s)"),
-    )
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """The step that picks features by their scores, releases those scores, and keeps what stands out by a rule."""
+
+    picks: int
+    pick_share: float
+    score_share: float
+    rule: Rule = Rule()
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The picks, then their scores."""
+        picked, scored = "features that move with the response", "scores of the picked features"
+        return (
+            Line("picks", picked, self.pick_share, "2 / 1", "selection", self.picks, asks=SignScores),
+            Line("scores", scored, self.score_share, "2 sqrt(q s) / sqrt(q s)", asks=SignScores),
+        )
+
+    def run(self, centre: FloatArray, ranks: Ranks, n: float, at_least: int) -> Asking[Screen]:
+        """Pick the features with the largest scores, release those scores, keep what stands out.
+
+        A sum of n signs that do not depend on y wanders by sqrt(n) at most; that and the known noise are what a score
+        must pass. At least `at_least` features are kept, so that as many directions exist.
+        """
+        table = contrasts(ranks)
+        picked = yield from pick(SignScores(centre, ranks.bins, table), "picks")
+        released = yield from on_columns(ask(SignScores(centre[picked], ranks.bins, table), "scores"), picked)
+        scores = np.abs(released.value).max(axis=0)
+        floor = self.rule.sampling * np.sqrt(n) + self.rule.noise * float(released.noise_std.max())
+        threshold = max(floor, self.rule.relative * float(scores.max()))
+        order = np.argsort(-scores, kind="stable")
+        kept = max(int((scores >= threshold).sum()), min(at_least, len(picked)))
+        return Screen(np.sort(picked[order[:kept]]), picked[order], scores[order], threshold)
 
 
 def contrasts(ranks: Ranks) -> FloatArray:
     """Bounded functions of the response that a feature is compared with."""
     return rank_contrasts(ranks.probabilities) if ranks.is_ordered else class_contrasts(ranks.probabilities)
-
-
-def screen(centre: FloatArray, ranks: Ranks, n: float, at_least: int, rule: Rule) -> Asking[Screen]:
-    """Pick the features with the largest scores, release those scores, keep what stands out.
-
-    A sum of n signs that do not depend on y wanders by sqrt(n) at most; that and the known noise are what a score
-    must pass. At least `at_least` features are kept, so that as many directions exist.
-    """
-    table = contrasts(ranks)
-    picked = yield from pick(SignScores(centre, ranks.bins, table), "picks")
-    released = yield from on_columns(ask(SignScores(centre[picked], ranks.bins, table), "scores"), picked)
-    scores = np.abs(released.value).max(axis=0)
-    floor = rule.sampling * np.sqrt(n) + rule.noise * float(released.noise_std.max())
-    threshold = max(floor, rule.relative * float(scores.max()))
-    order = np.argsort(-scores, kind="stable")
-    kept = max(int((scores >= threshold).sum()), min(at_least, len(picked)))
-    return Screen(np.sort(picked[order[:kept]]), picked[order], scores[order], threshold)
 
 
 def rank_contrasts(probabilities: FloatArray) -> FloatArray:

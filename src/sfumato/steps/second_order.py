@@ -117,35 +117,42 @@ class SecondOrder:
     choice: Choice
 
 
-def plan_second_order(share: float) -> tuple[Line, ...]:
-    """The line `second_order` will use."""
-    return (Line("slices", "sums and second moments by slice", share, "1.60 r^2 / 1.12 r^2"),)
+@dataclass(frozen=True, slots=True)
+class SliceKernel:
+    """The step that finds the kernel's leading eigenvectors, from slices of a numeric y (`most`) or its classes."""
 
+    share: float
+    kernel: Kernel
+    most: int
 
-def second_order(
-    whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, kernel: Kernel, most: int
-) -> Asking[SecondOrder]:
-    """The kernel's leading eigenvectors, from one release of at most `most` slices (or classes, up to 64).
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Everything in one release."""
+        purpose = "sums and second moments by slice"
+        return (Line("slices", purpose, self.share, "1.60 r^2 / 1.12 r^2", asks=SliceSecondMoments),)
 
-    The kernel is the square of the blocks ``sqrt(p_h) (I - V_h)`` side by side, so its eigenvectors are their left
-    singular vectors, which the noise of the blocks turns like those of any coefficients.
-    """
-    slice_of, edges = groups(ranks, most if ranks.is_ordered else MOST_CLASSES)
-    query = SliceSecondMoments(whitening, ranks.bins, slice_of, len(edges) - 1)
-    released = yield from ask(query, "slices")
-    shares = np.maximum(np.bincount(slice_of, ranks.probabilities, minlength=query.n_slices), 0.5 / query.n_slices)
-    raw = _slices(released.value, released.noise_std, n * shares / shares.sum(), shares / shares.sum())
-    root, mean = _rewhiten(raw)
-    slices = raw.rewhitened(root, mean)
-    found = save_kernel(slices, root) if kernel == "save" else dr_kernel(slices, root)
-    values, vectors = spectrum(found)
-    scale = 1.0 if kernel == "save" else 2.0  # directional regression counts second moments twice
-    edge = scale * kernel_edge(slices, n)
-    k = n_directions if n_directions is not None else max(1, int((values > edge).sum()))
-    choice = Choice(k, values, edge, n_directions is not None)
-    leading = np.maximum(values[:k], 1e-12)
-    noise_std = float(np.sqrt(slices.shares @ slices.second_noise**2 / 2.0))
-    return SecondOrder(vectors[:, :k] * np.sqrt(leading / scale), root, noise_std, leading, choice)
+    def run(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[SecondOrder]:
+        """The kernel's leading eigenvectors, from one release of at most `most` slices (or classes, up to 64).
+
+        The kernel is the square of the blocks ``sqrt(p_h) (I - V_h)`` side by side, so its eigenvectors are their left
+        singular vectors, which the noise of the blocks turns like those of any coefficients.
+        """
+        slice_of, edges = groups(ranks, self.most if ranks.is_ordered else MOST_CLASSES)
+        query = SliceSecondMoments(whitening, ranks.bins, slice_of, len(edges) - 1)
+        released = yield from ask(query, "slices")
+        shares = np.maximum(np.bincount(slice_of, ranks.probabilities, minlength=query.n_slices), 0.5 / query.n_slices)
+        raw = _slices(released.value, released.noise_std, n * shares / shares.sum(), shares / shares.sum())
+        root, mean = _rewhiten(raw)
+        slices = raw.rewhitened(root, mean)
+        found = save_kernel(slices, root) if self.kernel == "save" else dr_kernel(slices, root)
+        values, vectors = spectrum(found)
+        scale = 1.0 if self.kernel == "save" else 2.0  # directional regression counts second moments twice
+        edge = scale * kernel_edge(slices, n)
+        k = n_directions if n_directions is not None else max(1, int((values > edge).sum()))
+        choice = Choice(k, values, edge, n_directions is not None)
+        leading = np.maximum(values[:k], 1e-12)
+        noise_std = float(np.sqrt(slices.shares @ slices.second_noise**2 / 2.0))
+        return SecondOrder(vectors[:, :k] * np.sqrt(leading / scale), root, noise_std, leading, choice)
 
 
 def _slices(value: FloatArray, noise_std: FloatArray, sizes: FloatArray, shares: FloatArray) -> SliceMoments:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.privacy.asking import Asking, ask, on_columns, pick
+from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.squares import SquareSums
 from sfumato.steps.noisy_histograms import quantile
-from sfumato.steps.pca import Principal, principal
+from sfumato.steps.pca import Principal
 from sfumato.typing import FloatArray, IntArray
 
 REACH = 4.0
@@ -31,19 +31,35 @@ class Loadings:
     variance: float
 
 
-def plan_variances(picks: int, scale_share: float, pick_share: float) -> tuple[Line, ...]:
-    """The lines `most_variable` will use."""
-    return (
-        Line("scale", "typical length of a record", scale_share, "sqrt(2) / 1"),
-        Line("picks", "features that vary most", pick_share, "c^2 / c^2", "selection", picks),
-    )
+@dataclass(frozen=True, slots=True)
+class VariancePicks:
+    """The step that picks the features that vary most (as Johnstone and Lu 2009)."""
 
+    picks: int
+    scale_share: float
+    pick_share: float
 
-def most_variable(grid: Grid) -> Asking[tuple[IntArray, float]]:
-    """Features with the largest sums of squares, best first (as Johnstone and Lu 2009), and the typical length."""
-    lengths = NormHistogram(grid)
-    length = float(quantile((yield from ask(lengths, "scale")).value, lengths.radii, 0.5))
-    return (yield from pick(SquareSums(grid, typical_clip(grid, length)), "picks")), length
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The typical length of a record, then the picks."""
+        return (
+            Line("scale", "typical length of a record", self.scale_share, "sqrt(2) / 1", asks=NormHistogram),
+            Line(
+                "picks",
+                "features that vary most",
+                self.pick_share,
+                "c^2 / c^2",
+                "selection",
+                self.picks,
+                asks=SquareSums,
+            ),
+        )
+
+    def run(self, grid: Grid) -> Asking[tuple[IntArray, float]]:
+        """Features with the largest sums of squares, best first, and the typical length."""
+        lengths = NormHistogram(grid)
+        length = float(quantile((yield from ask(lengths, "scale")).value, lengths.radii, 0.5))
+        return (yield from pick(SquareSums(grid, typical_clip(grid, length)), "picks")), length
 
 
 def typical_clip(grid: Grid, length: float) -> float:
@@ -54,10 +70,3 @@ def typical_clip(grid: Grid, length: float) -> float:
 def some(grid: Grid, columns: IntArray) -> Grid:
     """The grid of some features."""
     return Grid(grid.centre[columns], grid.half_width[columns])
-
-
-def loadings(grid: Grid, n: int | None, k: int) -> Asking[Loadings]:
-    """Directions on the picked features."""
-    picked, length = yield from most_variable(grid)
-    found = yield from on_columns(principal(some(grid, picked), n, k), picked)
-    return Loadings(picked, found.vectors[:, :k], picked, found, length**2)
