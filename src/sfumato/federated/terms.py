@@ -70,7 +70,7 @@ _KINDS: Mapping[str, type[BoundedSum]] = {
 }
 
 
-def kind_of(line: str) -> type[BoundedSum]:
+def question_kind(line: str) -> type[BoundedSum]:
     """The kind of question a line may ask."""
     return _KINDS[re.sub(r" \d+$", "", line)]
 
