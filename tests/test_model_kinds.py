@@ -24,10 +24,10 @@ from sfumato import (
 )
 from sfumato.files import Columns
 from sfumato.model import load_inputs, load_model, save_model
+from sfumato.model.file import from_json
 from sfumato.model.kinds import all_kinds
-from sfumato.model.read import from_json
 from sfumato.model.strict import Node
-from sfumato.report.build import document
+from sfumato.report.build import build_document
 
 BOX, N = Bounds(-5, 5), 500
 FITS = {
@@ -96,7 +96,7 @@ def test_a_round_trip_loses_no_bit(name, fitted, records, tmp_path):
         assert all(map(same, one.transform(records["x"], y), back.transform(records["x"], y)))
     if hasattr(one, "predict"):
         assert (one.predict(records["x"]) == back.predict(records["x"])).all()
-    assert repr(document(back)) == repr(document(one))
+    assert repr(build_document(back)) == repr(build_document(one))
     again = save_model(back, tmp_path / "again.json")
     assert again.read_bytes() == (tmp_path / "m.json").read_bytes()
 
@@ -179,7 +179,7 @@ def test_whatever_is_put_anywhere_loads_or_is_refused_in_one_sentence(name, fitt
             with suppress(InputError):
                 model = from_json(Node(content))
                 loaded += 1
-                assert document(model, forecasts=False).loadings, (way, last)
+                assert build_document(model, forecasts=False).loadings, (way, last)
                 one = pd.DataFrame(np.ones((1, 4)), columns=getattr(model, "feature_names_in_", None))
                 assert model.transform(one).shape == (1, len(model.directions_))
         node[last] = kept

@@ -6,6 +6,8 @@ The names below are the public face; they are imported on first use, so that ``i
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sfumato.methods.reporting import set_page_maker
+
 if TYPE_CHECKING:
     from sfumato.bounds import Bounds as Bounds
     from sfumato.errors import AccuracyWarning as AccuracyWarning
@@ -76,3 +78,12 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*_HOME, "__version__"])
+
+
+def _make_page(estimator: Any) -> str:
+    from sfumato.report.build import make_page
+
+    return make_page(estimator)
+
+
+set_page_maker(_make_page)  # here, above all layers: `report` reads estimators, and an estimator has a `report`

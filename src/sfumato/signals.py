@@ -8,7 +8,7 @@ from types import FrameType
 
 
 @contextmanager
-def unhurried() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Put off an interruption until the block has ended; the second one does not wait."""
     if threading.current_thread() is not threading.main_thread():
         yield

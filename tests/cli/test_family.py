@@ -9,7 +9,7 @@ import pyarrow.csv as pcsv
 import pytest
 
 from sfumato import Budget
-from sfumato.cli import output, progress
+from sfumato.cli import output, terminal
 from sfumato.cli.family import FAMILY, MEMBERS, PAPERS
 from sfumato.model import load_inputs, load_model
 from sfumato.privacy.ledger import FileLedger
@@ -122,7 +122,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing_half_written_and_a_truthful_ledger(
         if len(begun) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(progress.Bar, "started", third)
+    monkeypatch.setattr(terminal.Bar, "started", third)
     code, out, err = sfumato(*words(name), "--cap-ledger", "study.jsonl", "--out", "never")
     assert (code, out) == (130, "") and "no half-written file" in err
     assert sorted(os.listdir(here)) == before

@@ -378,7 +378,9 @@ def test_every_reader_of_the_package_is_in_this_registry(tmp_path):
     files = {type(open_tables([make(base, base, tmp_path)])[0]) for make in FILES.values()}
     assert subclasses(Table) == files
     read = {type(scan(make(base, base, tmp_path), response="cell")) for make in FILES.values()} | {ArraySource}
-    passing_on = {source for source in subclasses(Source) if source.__name__ == "Watched"}  # the records of another
+    passing_on = {
+        source for source in subclasses(Source) if source.__name__ == "ProgressSource"
+    }  # the records of another
     assert subclasses(Source) == read | passing_on
     assert {kind.__name__ for kind in subclasses(Randomiser)} == {"SliceRandomiser", "NumberRandomiser"}
 

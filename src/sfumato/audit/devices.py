@@ -15,9 +15,8 @@ from sfumato.bounds import Bounds
 from sfumato.federated import simulate
 from sfumato.local.answers import Randomiser
 from sfumato.local.numbers import NumberRandomiser
-from sfumato.local.pilot import answers_below
 from sfumato.local.records import RecordRandomiser
-from sfumato.local.slices import SliceRandomiser
+from sfumato.local.slices import SliceRandomiser, answers_below
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.label_sir import LabelPrivateSIR
 from sfumato.methods.local_sir import LocalSIR

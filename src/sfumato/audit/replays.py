@@ -138,7 +138,7 @@ def federations(relation: Relation) -> dict[str, tuple[Subject, dict[str, Any]]]
         "PrivateSIR one-shot": (Subject(PrivateSIR(**known, method="one-shot")), {}),
         "PrivateSIR one-shot, noise shared": (Subject(PrivateSIR(**known, method="one-shot")), shared),
         "PrivateSIR descent, bounds found, noise shared": (Subject(PrivateSIR(**found, method="descent")), shared),
-        "PrivateSIR descent, own units": (Subject(PrivateSIR(**found, method="descent")), {"centring": "sites"}),
+        "PrivateSIR descent, own units": (Subject(PrivateSIR(**found, method="descent")), {"own_units": True}),
         "PrivateSIR, classes": (Subject(PrivateSIR(**known, method="descent", classes=NAMES), 3, NAMES), {}),
         "PrivateSparseSIR, votes": (Subject(PrivateSparseSIR(**known), 6), {}),
     }

@@ -77,10 +77,10 @@ INSTEAD = {
 }
 
 
-def member(name: str) -> Member:
+def find_member(name: str) -> Member:
     """The estimator of this name.
 
-    >>> member("pac")
+    >>> find_member("pac")
     Traceback (most recent call last):
     sfumato.errors.InputError: estimator: there is no 'pac'; did you mean 'pca'?
     """

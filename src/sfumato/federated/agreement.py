@@ -44,7 +44,7 @@ class Comparison:
     p_value: float
 
 
-class Watched:
+class ComparedSites:
     """Sites whose answers are compared as they come in. Implements `Sites`.
 
     The site that differs most from all others is set aside first and the rest compared again, so that one odd site does

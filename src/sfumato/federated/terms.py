@@ -42,7 +42,7 @@ KNOWN: Mapping[str, Line] = {line.name: line for line in _PLAN.lines}
 coordinator."""
 
 
-def kind_of(line: str) -> type[BoundedSum]:
+def question_kind(line: str) -> type[BoundedSum]:
     """The kind of question a line may ask."""
     asks = KNOWN[line].asks
     assert asks is not None

@@ -16,8 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
-from sfumato.local.pilot import find_edges, split
-from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of
+from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of, find_edges, split
 from sfumato.methods.base import REHEARSAL
 from sfumato.methods.inputs import device_unit, first_rows, fit_source, transform_array
 from sfumato.methods.parameters import directions_of

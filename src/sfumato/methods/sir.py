@@ -16,6 +16,7 @@ from sfumato.forecast.populations import IndexResponse
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.base import PrivateReducer, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of, share_of
+from sfumato.methods.reporting import draw_picture
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
@@ -349,12 +350,10 @@ class PrivateSIR(PrivateReducer):
 
         Needs ``picture=True`` (or a share) before ``fit``, and matplotlib. Returns the matplotlib axes.
         """
-        from sfumato.report.plot import draw
-
         check_is_fitted(self)
         if self.picture_ is None:
             raise InputError("picture: no picture was bought; fit again with picture=True.")
-        return draw(self.picture_, ax)
+        return draw_picture(self.picture_, ax)
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Task:
         """What is public about this fit, every parameter checked."""

@@ -1,4 +1,4 @@
-"""Words for each method: its name, and what its numbers mean."""
+"""What a report says of each method: its name, what its numbers mean, and the loadings of its features."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from sfumato.bounds import Bounds
 from sfumato.report.account import Account
+from sfumato.report.document import Loading
 from sfumato.report.figures import MISSING, plural
-from sfumato.report.loadings import SECOND, kept
+from sfumato.typing import FloatArray, IntArray
 
 TITLES = {
     "PrivateSIR": "Private sliced inverse regression",
@@ -111,3 +114,87 @@ def meanings(estimator: Any) -> tuple[str, ...]:
     values = getattr(estimator, "explained_variance_ratio_", getattr(estimator, "eigenvalues_", ()))
     words = _own(estimator, "meaning") or MEANINGS.get(type(estimator).__name__, "explains {:.1%}")
     return tuple(words.format(value) if math.isfinite(value) else MISSING for value in values)
+
+
+PER_DEVIATION = (
+    "Loadings are per standard deviation of each feature (as released), so that features in different units "
+    "compare; directions_ holds them in the units of the table."
+)
+PER_WIDTH = (
+    "Loadings are per half width of each feature's bounds, so that features in different units compare; the fitted "
+    "attributes hold them in the units of the table."
+)
+SECOND = "→"
+"""Marks the features of a second table."""
+PER_UNIT = "Loadings are in the units of the table."
+
+
+def feature_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the features, x0, x1, ... if the table had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return tuple(map(str, names)) if names is not None else tuple(f"x{i}" for i in range(estimator.n_features_in_))
+
+
+def second_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the features of the second table of a canonical pair, y0, y1, ... if it had none."""
+    names = getattr(estimator, "y_feature_names_in_", None)
+    return tuple(map(str, names)) if names is not None else tuple(f"y{j}" for j in range(len(estimator.y_mean_)))
+
+
+def kept(estimator: Any) -> IntArray | None:
+    """The features that a sparse method kept; None if it keeps all."""
+    chosen = getattr(estimator, "support_", getattr(estimator, "active_", None))
+    return None if chosen is None else np.asarray(chosen, dtype=np.int64)
+
+
+def loadings_of(estimator: Any) -> tuple[tuple[Loading, ...], str]:
+    """Loadings of the features shown, and in what units they are."""
+    if hasattr(estimator, "coef_"):
+        return _rows(feature_names(estimator), estimator.coef_[None, :], None, kept(estimator)), PER_UNIT
+    if hasattr(estimator, "y_weights_"):
+        return _paired(estimator), PER_WIDTH
+    if getattr(estimator, "loadings_errors_", None) is not None:
+        rows = _rows(feature_names(estimator), estimator.loadings_, estimator.loadings_errors_, kept(estimator))
+        return rows, PER_DEVIATION
+    scale, note = _scale(estimator)
+    errors = getattr(estimator, "standard_errors_", None)
+    values, errors = _scaled(estimator.directions_, errors, scale)
+    return _rows(feature_names(estimator), values, errors, kept(estimator)), note
+
+
+def _scale(estimator: Any) -> tuple[FloatArray, str]:
+    p = int(estimator.n_features_in_)
+    if hasattr(estimator, "scale_"):
+        return np.asarray(estimator.scale_), PER_DEVIATION
+    if type(estimator).__name__.endswith("PCA") or not hasattr(estimator, "bounds_"):
+        return np.ones(p), PER_UNIT  # principal components are those of the table's own units
+    return estimator.bounds_.grid(p).half_width, PER_WIDTH
+
+
+def _scaled(rows: FloatArray, errors: FloatArray | None, scale: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    scaled = rows * scale
+    length = np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300)
+    return scaled / length, None if errors is None else errors * scale / length
+
+
+def _paired(estimator: Any) -> tuple[Loading, ...]:
+    """Both tables of a canonical pair in one chart, each of length one; features of the second are marked."""
+    p, q = estimator.x_weights_.shape[1], estimator.y_weights_.shape[1]
+    half = estimator.bounds_.grid(p + q).half_width
+    x, _ = _scaled(estimator.x_weights_, None, half[:p])
+    y, _ = _scaled(estimator.y_weights_, None, half[p:])
+    names = (*feature_names(estimator), *(f"{SECOND} {name}" for name in second_names(estimator)))
+    return _rows(names, np.hstack([x, y]), None, None)
+
+
+def _rows(
+    names: tuple[str, ...], values: FloatArray, errors: FloatArray | None, shown: IntArray | None
+) -> tuple[Loading, ...]:
+    known = np.full(values.shape, np.nan) if errors is None else errors
+    places = range(len(names)) if shown is None else map(int, shown)
+    return tuple(Loading(names[j], floats(values[:, j]), floats(known[:, j])) for j in places)
+
+
+def floats(values: FloatArray) -> tuple[float, ...]:
+    """Plain numbers."""
+    return tuple(float(value) for value in values)

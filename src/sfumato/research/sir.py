@@ -18,9 +18,9 @@ from sfumato.methods.base import PrivateReducer, Session, given_of, known_of, op
 from sfumato.methods.parameters import directions_of, one_of
 from sfumato.methods.sir import Outcome
 from sfumato.privacy.asking import Asking, T, drive, on_columns
+from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
-from sfumato.privacy.printed import Printed
 from sfumato.records import Response
 from sfumato.research.peeling import (
     Iterate,
@@ -218,7 +218,9 @@ def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcom
     return printed(task, door, session.n_records or 0, estimator.rho, first)
 
 
-def printed(task: PaperTask, door: Printed, n: int, rho: float | None, first: bool = False) -> tuple[Outcome, IntArray]:
+def printed(
+    task: PaperTask, door: PaperCurator, n: int, rho: float | None, first: bool = False
+) -> tuple[Outcome, IntArray]:
     """The algorithm with the noise of its lemmas; how the first version starts is not printed: as the newest does."""
     grid = task.grid
     sliced = printed_slices(door, task.response, *task.slicing, first)
@@ -250,7 +252,7 @@ def printed(task: PaperTask, door: Printed, n: int, rho: float | None, first: bo
 class _Columns:
     """A setting whose records have some columns only."""
 
-    door: Printed
+    door: PaperCurator
     columns: IntArray
 
     def sum(self, query: BoundedSum) -> IntArray:

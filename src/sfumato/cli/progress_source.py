@@ -1,4 +1,4 @@
-"""A source that tells how much of it has been read."""
+"""A source that tells how much of it has been read. Apart from the bar, which is shown before `Source` is loaded."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,7 +6,7 @@ from sfumato.records import Records
 from sfumato.sources import Source
 
 
-class Watched(Source):
+class ProgressSource(Source):
     """Another source, and a call with the fraction of a pass that each part is, once it is read."""
 
     def __init__(self, source: Source, told: Callable[[float], None]) -> None:
@@ -27,4 +27,4 @@ class Watched(Source):
         return self._source.count()
 
     def first_rows(self, rows: int) -> Source:
-        return Watched(self._source.first_rows(rows), self._told)
+        return ProgressSource(self._source.first_rows(rows), self._told)

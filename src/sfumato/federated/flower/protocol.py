@@ -1,5 +1,8 @@
-"""How a question and its answer look as messages of Flower: one record of text, and the numbers as bytes."""
+"""What both ends of Flower share: messages with a question or its answer, and a sign of life every few seconds."""
 
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from sfumato.federated.flower import library
@@ -30,3 +33,25 @@ def reply_of(message: Any) -> tuple[str, bytes] | None:
         return None
     values = record.get("values", b"")
     return str(record.get("json", "")), values if isinstance(values, bytes) else b""
+
+
+INTERVAL = 10.0
+"""Seconds; the shortest that Flower takes. Who misses two is taken to be gone."""
+
+
+@contextmanager
+def keep_alive(send: Callable[[], object], seconds: float = 0.7 * INTERVAL) -> Iterator[None]:
+    """Call `send` until the block ends. A connection that is lost is not its business."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(seconds):
+            with suppress(library.HTTPError):
+                send()
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()

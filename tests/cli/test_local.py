@@ -7,13 +7,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from sfumato.cli.failures import Cautious
 from sfumato.cli.local import FORM, local_app
+from sfumato.cli.terminal import CommandGroup
 from sfumato.errors import InputError
 from sfumato.local.forms import answers_from, from_text
 from sfumato.local.slices import SliceRandomiser
 
-app = typer.Typer(cls=Cautious, pretty_exceptions_enable=False)
+app = typer.Typer(cls=CommandGroup, pretty_exceptions_enable=False)
 app.add_typer(local_app, name="local")
 
 

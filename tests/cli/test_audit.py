@@ -7,11 +7,11 @@ from typer.testing import CliRunner
 
 from sfumato.cli import audit as audit_module
 from sfumato.cli import ledger as ledger_module
-from sfumato.cli.failures import Cautious
+from sfumato.cli.terminal import CommandGroup
 from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.plan import Line, Plan
 
-app = typer.Typer(cls=Cautious)
+app = typer.Typer(cls=CommandGroup)
 app.add_typer(ledger_module.app, name="ledger")
 app.add_typer(audit_module.app, name="audit")
 

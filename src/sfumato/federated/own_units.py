@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 
 from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import InputError
-from sfumato.federated.sparse import SparseSites
+from sfumato.federated.task import SparseSites
 from sfumato.forecast.evidence import Heard
 from sfumato.methods.sir import Outcome, PrivateSIR, Task, solve
 from sfumato.methods.sparse_sir import PrivateSparseSIR
@@ -17,7 +17,7 @@ from sfumato.steps.location import Located, Locating, Location, settled
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
-NEEDS = "centring='sites' needs a PrivateSIR with bounds=None, and trust='sites'."
+NEEDS = "own_units=True needs a PrivateSIR with bounds=None, and trust='sites'."
 UNITS = Bounds(-1.0, 1.0)
 """A feature in the units of its own site: 0 at the middle of the site's bounds, 1 at the end."""
 

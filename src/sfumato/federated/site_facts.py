@@ -13,7 +13,7 @@ from sfumato.typing import Relation
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class SiteFacts:
     """What a site says about itself; all of it public. `n_records` is None under add/remove-one, and where persons are
     protected.
 
@@ -27,10 +27,10 @@ class Facts:
     rehearsal: bool = False
 
 
-def facts_of(source: Source, relation: Relation, protects: Kind = "record") -> Facts:
+def describe_site(source: Source, relation: Relation, protects: Kind = "record") -> SiteFacts:
     """What a site may say about its records; how many rows its persons have is private."""
     count = source.count() if relation == "replace" and protects == "record" else None
-    return Facts(source.n_features, count, source.response, source.feature_names)
+    return SiteFacts(source.n_features, count, source.response, source.feature_names)
 
 
 def site_noise(random_state: Any, site: str) -> Noise:
