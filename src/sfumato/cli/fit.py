@@ -1,8 +1,9 @@
 """`sfumato fit`: from a file to directions, a report and a model; `sfumato explain`: its plan, without any data."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +38,8 @@ from sfumato.cli.output import Draft, default_directory, new_directory
 from sfumato.cli.results import RESULTS, write_model, write_report
 from sfumato.cli.terminal import Bar, note, show_progress, stdout
 from sfumato.errors import PrivacyWarning
+from sfumato.progress import listening
+from sfumato.signals import patient
 
 if TYPE_CHECKING:
     from sfumato.privacy.ledger import FileLedger
@@ -252,19 +255,41 @@ def _run(table: TableOptions, options: EstimatorOptions, given: Path | None, cap
 def _fit(table: TableOptions, options: EstimatorOptions, ledger: Any, draft: Draft, bar: Bar) -> tuple[Any, Any]:
     """The fitted estimator without what others wrote to the ledger, and its document, both kept.
 
-    The model first, at once: it is what was paid for, and the report can be made from it.
+    The model first, at once: it is what was paid for, and the report can be made from it. Once a ledger is charged, an
+    interruption waits for it.
     """
     from sfumato.model import standalone
     from sfumato.report.build import build_document
 
     estimator, source = prepare(table, options)
     bar.say("reading and checking the records")
-    fitted = standalone(estimator.set_params(ledger=ledger).fit(bar.watch(source)))
-    draft.keep(lambda folder: write_model(fitted, source, table.response, folder), instead_of="report.html")
+    with patient(_say_it_waits) as begin, listening(bar if ledger is None else _Charged(bar, begin)):
+        fitted = standalone(estimator.set_params(ledger=ledger).fit(bar.watch(source)))
+        draft.keep(lambda folder: write_model(fitted, source, table.response, folder), instead_of="report.html")
     bar.say("writing the report")
     shown = build_document(fitted)
     draft.keep(lambda folder: write_report(shown, folder))
     return fitted, shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Charged:
+    """Follows a run for the bar, and calls `begin` before the first release is charged."""
+
+    bar: Bar
+    begin: Callable[[], None]
+
+    def planned(self, purposes: Sequence[str]) -> None:
+        self.bar.planned(purposes)
+
+    def started(self, purpose: str) -> None:
+        self.begin()
+        self.bar.started(purpose)
+
+
+def _say_it_waits() -> None:
+    with suppress(Exception):  # in the middle of anything, also of another line; the fit must go on
+        note("the budget is being spent, so the fit is finished and its result kept; interrupt again to give it up.")
 
 
 def _say_what_it_cost(draft: Draft, ledger: "FileLedger | None") -> None:
@@ -276,8 +301,9 @@ def _say_what_it_cost(draft: Draft, ledger: "FileLedger | None") -> None:
     elif ledger is None:
         note("no result was made and none has left this process, so nothing was spent.")
     else:
-        note("no result was made; the releases made so far stay in the ledger, what they did not use is given back.")
-        say_what_is_left(ledger)
+        from sfumato.privacy.ledger.admin import spent_here
+
+        note(f"no result was made; {spent_here(ledger)}.")
 
 
 @contextmanager

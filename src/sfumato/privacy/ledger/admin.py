@@ -32,6 +32,25 @@ def summary(ledger: FileLedger) -> str:
     return f"{path}: {spent} of the cap {cap.describe()} is spent or set aside; {describe_remaining(left)}"
 
 
+def spent_here(ledger: FileLedger) -> str:
+    """What this process has spent since the ledger was opened, by a run that was given up, in one line.
+
+    >>> import tempfile, pathlib
+    >>> ledger = FileLedger(pathlib.Path(tempfile.mkdtemp()) / "study.jsonl", Budget.approximate(3, 1e-6))
+    >>> spent_here(ledger).partition("study.jsonl")[2]
+    ' was not charged: nothing was spent'
+    """
+    path, who, before = ledger.path.absolute(), disk.who(), set(ledger._account.runs)
+    since = [run for run in ledger.refresh()._account.runs.values() if run.id not in before]
+    mine = [run for run in since if run.by == who and run.entries]
+    if not mine:
+        return f"{path} was not charged: nothing was spent"
+    run, delta = mine[-1], ledger.budget.delta or 1e-6
+    alone = _epsilon([entry.event for _, entry in run.entries], delta)
+    made = f"{len(run.entries)} of {max(len(run.planned), len(run.entries))} releases were made"
+    return f"{made} and stay in {path} (epsilon = {alone} on their own), what was set aside for others is given back"
+
+
 def show(ledger: FileLedger, *, entries: bool = False) -> str:
     """The ledger as text: its cap, what is spent and left, every run; every release too if `entries`.
 
