@@ -210,7 +210,7 @@ def _fit(study: Study, wishes: Wishes, ledger: Any, draft: Draft, bar: Bar) -> t
 
     estimator, source = prepare(study, wishes)
     bar.say("reading and checking the records")
-    fitted = standalone(estimator.set_params(ledger=ledger).fit(bar.watch(source)))
+    fitted = standalone(estimator.set_params(ledger=ledger).fit(source))
     draft.keep(lambda folder: write_model(fitted, source, study.response, folder), instead_of="report.html")
     bar.say("writing the report")
     shown = document(fitted)

@@ -2,15 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from sfumato.cli.terminal import stderr
 from sfumato.progress import listening
-
-if TYPE_CHECKING:
-    from sfumato.sources import Source
 
 
 class Bar:
@@ -34,11 +30,9 @@ class Bar:
         self._progress.update(self._task, description=purpose, completed=self._begun, refresh=True)
         self._begun += 1
 
-    def watch(self, source: "Source") -> "Source":
-        """The same records; the bar moves on as they are read."""
-        from sfumato.cli.watched import Watched
-
-        return Watched(source, lambda part: self._progress.advance(self._task, part if self._begun else 0.0))
+    def advanced(self, fraction: float) -> None:
+        """The bar moves on as records are read; not while they are checked, before the first release."""
+        self._progress.advance(self._task, fraction if self._begun else 0.0)
 
 
 @contextmanager

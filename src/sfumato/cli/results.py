@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.files import FileSource
     from sfumato.report import Document
+    from sfumato.sources.files import FileSource
 
 RESULTS = {
     "report.html": "the report: open it in a browser",

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.files import open_source, open_tables
-from sfumato.files.names import suggest
 from sfumato.sources import ArraySource, ResponseKind, Source
+from sfumato.sources.files import open_source
+from sfumato.sources.formats import open_tables
+from sfumato.sources.names import suggest
 
 
 def by_column(

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.files import Columns
 from sfumato.model.fields import checked, texts
 from sfumato.model.strict import Node
+from sfumato.sources.columns import Columns
 
 TABLE = ("n_features", "feature_names", "columns", "categorical")
 

@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import __version__
 from sfumato.bounds import SEARCH
 from sfumato.errors import InputError
-from sfumato.files import Columns
 from sfumato.methods.base import PrivateReducer
 from sfumato.model import account, inputs
 from sfumato.model.kinds import OPTIONAL, Kind, kinds_for
 from sfumato.report.account import own_ledger
+from sfumato.sources.columns import Columns
 
 FORMAT = "sfumato-model/3"
 
