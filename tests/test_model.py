@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 from sfumato import Bounds, Budget, BudgetError, InputError, PrivatePCA, PrivateSIR, research
-from sfumato.files import Columns
 from sfumato.methods.reference import SIR
 from sfumato.model import FORMAT, load_inputs, load_model, save_model, standalone
 from sfumato.model.file import pretty
@@ -18,6 +17,7 @@ from sfumato.privacy.events import Gaussian, Laplace, NoGuarantee, RandomisedRes
 from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
 from sfumato.report.account import marks_in
 from sfumato.report.build import build_document
+from sfumato.sources.columns import Columns
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = ["age", "weight", "ward=west"]

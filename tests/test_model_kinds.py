@@ -22,12 +22,12 @@ from sfumato import (
     PrivateSparseSIR,
     research,
 )
-from sfumato.files import Columns
 from sfumato.model import load_inputs, load_model, save_model
 from sfumato.model.file import from_json
 from sfumato.model.kinds import all_kinds
 from sfumato.model.strict import Node
 from sfumato.report.build import build_document
+from sfumato.sources.columns import Columns
 
 BOX, N = Bounds(-5, 5), 500
 FITS = {

@@ -24,7 +24,6 @@ from sfumato.audit.fits import Case
 from sfumato.audit.hostile import Hostile, Private, Table, forges
 from sfumato.audit.tape import Recording, Replayed, record
 from sfumato.federated import simulate
-from sfumato.files import open_source
 from sfumato.methods import cca, lda
 from sfumato.methods.cca import PrivateCCA
 from sfumato.methods.label_iht import LabelPrivateIHT
@@ -36,6 +35,7 @@ from sfumato.methods.second_order import PrivateDR, PrivateSAVE
 from sfumato.methods.sir import PrivateSIR
 from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.sources import scan
+from sfumato.sources.files import open_source
 from sfumato.typing import Relation
 
 NUMBERS = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)

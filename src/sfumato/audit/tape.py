@@ -334,6 +334,9 @@ class Course:
     def started(self, purpose: str) -> None:
         self.announced.append(purpose)
 
+    def advanced(self, fraction: float) -> None:
+        """How fast records are read is no part of it."""
+
     def differences(self, other: "Course") -> list[str]:
         """What differs, each in a few words."""
         names = sorted({*self.attributes, *other.attributes})

@@ -129,8 +129,8 @@ def trace(
 def _table(data: str, response: str) -> "tuple[FloatArray, FloatArray]":
     import numpy as np
 
-    from sfumato.files import open_source
-    from sfumato.files.names import find
+    from sfumato.sources.files import open_source
+    from sfumato.sources.names import find
 
     source = open_source(find(data), response, None, None, {})
     source.check()

@@ -75,11 +75,11 @@ def demo(
         from sfumato import datasets
         from sfumato.bounds import Bounds
         from sfumato.cli.show import show_document, show_files
-        from sfumato.files import open_source
         from sfumato.methods.sir import PrivateSIR
         from sfumato.report.build import build_document
         from sfumato.report.html import render
         from sfumato.report.words import meanings
+        from sfumato.sources.files import open_source
 
         domain = datasets.domain("flights")
         bounds = Bounds(*zip(*(domain[name] for name in FEATURES), strict=True))

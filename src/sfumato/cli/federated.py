@@ -113,9 +113,9 @@ def site(
     """
     from sfumato.federated.flower.keys import demand_files, demand_flower
     from sfumato.federated.site import Site, handle
-    from sfumato.files import open_source
-    from sfumato.files.names import find
     from sfumato.privacy.parameters import relation_of
+    from sfumato.sources.files import open_source
+    from sfumato.sources.names import find
 
     demand_flower()
     demand_files(ca=ca, key=key)

@@ -264,7 +264,7 @@ def _fit(table: TableOptions, options: EstimatorOptions, ledger: Any, draft: Dra
     estimator, source = prepare(table, options)
     bar.say("reading and checking the records")
     with patient(_say_it_waits) as begin, listening(bar if ledger is None else _Charged(bar, begin)):
-        fitted = standalone(estimator.set_params(ledger=ledger).fit(bar.watch(source)))
+        fitted = standalone(estimator.set_params(ledger=ledger).fit(source))
         draft.keep(lambda folder: write_model(fitted, source, table.response, folder), instead_of="report.html")
     bar.say("writing the report")
     shown = build_document(fitted)
@@ -285,6 +285,9 @@ class _Charged:
     def started(self, purpose: str) -> None:
         self.begin()
         self.bar.started(purpose)
+
+    def advanced(self, fraction: float) -> None:
+        self.bar.advanced(fraction)
 
 
 def _say_it_waits() -> None:

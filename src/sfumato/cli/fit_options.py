@@ -12,9 +12,9 @@ from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from sfumato.bounds import GivenBounds
-    from sfumato.files import FileSource
     from sfumato.methods.explanation import Explanation
     from sfumato.sources import ResponseKind
+    from sfumato.sources.files import FileSource
 
 EPSILON, DELTA = 1.0, 1e-6
 PARAMETERS = {"method": "method", "classes": "classes", "max_features": "max_features", "slices": "n_slices"}
@@ -109,8 +109,8 @@ class TableOptions:
 
     def source(self, classes: Sequence[str] | None) -> "FileSource":
         """The records; nothing but the names and kinds of the columns has been read yet."""
-        from sfumato.files import open_source
-        from sfumato.files.names import find
+        from sfumato.sources.files import open_source
+        from sfumato.sources.names import find
 
         return open_source(
             find(self.data),

@@ -15,8 +15,8 @@ from sfumato.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sfumato.files.table import Kind
     from sfumato.local.answers import Randomiser
+    from sfumato.sources.table import Kind
 
 FORM = b"sfumato.form"
 local_app = typer.Typer(help="Private labels, randomised where they are: the analyst never sees a true one.")
@@ -135,7 +135,7 @@ def _labels(table: Any, response: str) -> Any:
 
 def _read(path: Path, kinds: "Mapping[str, Kind] | None" = None) -> Any:
     """A whole file; what its private column is read as does not hang on what is in it."""
-    from sfumato.files import open_tables
+    from sfumato.sources.formats import open_tables
 
     if not path.is_file():
         raise InputError(f"path: {path} does not name a file; check the name.")

@@ -23,7 +23,7 @@ def _words(*words: str) -> Any:
 
 def complete_column(incomplete: str) -> list[str]:
     """Columns of the table named in the command, for the shell: the first word of its line that names a file."""
-    from sfumato.files import open_tables
+    from sfumato.sources.formats import open_tables
 
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
     paths = [Path(word) for word in line.split() if Path(word).is_file()]

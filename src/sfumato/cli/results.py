@@ -12,8 +12,9 @@ from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.files import Columns, FileSource
     from sfumato.report import Document
+    from sfumato.sources.columns import Columns
+    from sfumato.sources.files import FileSource
 
 RESULTS = {
     "report.html": "the report: open it in a browser",
@@ -87,9 +88,9 @@ def transform(
     They are values of the records themselves, so they are not private: keep them where the data are.
     """
     with new_file(out) as draft, show_progress("loading the library") as bar:
-        from sfumato.files import open_tables
-        from sfumato.files.names import find
         from sfumato.model import load_inputs, load_model
+        from sfumato.sources.formats import open_tables
+        from sfumato.sources.names import find
 
         estimator, inputs = load_model(model), load_inputs(model)
         sides = [side.features() for side in (inputs, inputs.second) if side is not None]

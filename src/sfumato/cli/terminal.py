@@ -19,7 +19,7 @@ from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.progress import listening
 
 if TYPE_CHECKING:
-    from sfumato.sources import Source
+    pass
 
 PLAIN_WIDTH = 100
 """Width of tables that go to a file or a pipe."""
@@ -75,11 +75,9 @@ class Bar:
         self._progress.update(self._task, description=purpose, completed=self._begun, refresh=True)
         self._begun += 1
 
-    def watch(self, source: "Source") -> "Source":
-        """The same records; the bar moves on as they are read."""
-        from sfumato.cli.progress_source import ProgressSource
-
-        return ProgressSource(source, lambda part: self._progress.advance(self._task, part if self._begun else 0.0))
+    def advanced(self, fraction: float) -> None:
+        """The bar moves on as records are read; not while they are checked, before the first release."""
+        self._progress.advance(self._task, fraction if self._begun else 0.0)
 
 
 @contextmanager

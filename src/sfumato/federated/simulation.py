@@ -13,8 +13,6 @@ from sfumato.federated.agreement import ComparedSites
 from sfumato.federated.own_units import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.site_facts import describe_site, site_noise
 from sfumato.federated.task import SparseSites, federated_task, run_sparse_sites, too_small
-from sfumato.files import open_source, open_tables
-from sfumato.files.names import suggest
 from sfumato.methods.base import REHEARSAL
 from sfumato.methods.inputs import first_rows, fit_source
 from sfumato.methods.sir import Outcome, PrivateSIR, Task
@@ -28,6 +26,9 @@ from sfumato.release import Release
 from sfumato.settings.central import one_blas_thread
 from sfumato.settings.federated import FederatedCurator, SiteLedger, Trust, open_site, trust_of
 from sfumato.sources import ArraySource, ResponseKind, Source
+from sfumato.sources.files import open_source
+from sfumato.sources.formats import open_tables
+from sfumato.sources.names import suggest
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 

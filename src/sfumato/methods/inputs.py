@@ -13,7 +13,7 @@ from sfumato.local.answers import Answers
 from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response, is_finite
 from sfumato.sources import ArraySource, ResponseKind, Source, declared_response
-from sfumato.tables import binary_columns, features_to_array, response_to_array
+from sfumato.sources.frames import binary_columns, features_to_array, response_to_array
 from sfumato.typing import FloatArray
 
 

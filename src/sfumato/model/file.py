@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import __version__
 from sfumato.bounds import SEARCH
 from sfumato.errors import InputError
-from sfumato.files import Columns
 from sfumato.methods.base import PrivateReducer
 from sfumato.methods.parameters import MOVED
 from sfumato.model.fields import Sizes, checked
@@ -24,6 +23,7 @@ from sfumato.model.strict import Node, read_json
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import HASH_BUCKETS
 from sfumato.report.account import own_ledger
+from sfumato.sources.columns import Columns
 
 FORMAT = "sfumato-model/3"
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import InputError
-from sfumato.files.table import NO_KINDS, Kind, Table, readable, sliced
-from sfumato.files.text import CsvTable
+from sfumato.sources.table import NO_KINDS, Kind, Table, readable, sliced
+from sfumato.sources.text import CsvTable
 
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.cells import Key, key, keys_of, position
 from sfumato.errors import InputError
-from sfumato.files.names import suggest
-from sfumato.files.table import Kind, Table
+from sfumato.sources.names import suggest
+from sfumato.sources.table import Kind, Table
 from sfumato.typing import FloatArray, IntArray
 
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato import cells
 from sfumato.errors import InputError
 from sfumato.records import Response, is_finite
-from sfumato.sources import ResponseKind, declared_response, encode_response
+from sfumato.sources.responses import ResponseKind, declared_response, encode_response
 from sfumato.typing import FloatArray, IntArray
 
 MISSING_Y = "y has missing or infinite values (NaN, inf, too large for a float); drop or impute them first."

@@ -1,10 +1,11 @@
-"""FileSource: the records of one or several files, held in memory if they are few."""
+"""FileSource: the records of one or several files, of which as much is kept between passes as memory allows."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +13,30 @@ from numpy.typing import NDArray
 
 from sfumato.cells import Key, keys_of, name, position
 from sfumato.errors import InputError
-from sfumato.files.columns import Columns, check_declared, encode_cells, missing, numbers
-from sfumato.files.formats import open_tables
-from sfumato.files.names import expand, suggest
-from sfumato.files.table import Kind, Table
 from sfumato.people import MISSING_ID, Tally, keys
-from sfumato.records import Records, Response
-from sfumato.sources import ResponseKind, Source, bucket, chunk_rows, declared_response
+from sfumato.records import Kept, Memory, Records, Response, is_finite
+from sfumato.sources.base import MEMORY, Source, chunk_rows
+from sfumato.sources.columns import Columns, check_declared, encode_cells, missing, numbers
+from sfumato.sources.formats import open_tables
+from sfumato.sources.names import expand, suggest
+from sfumato.sources.responses import ResponseKind, bucket, declared_response
+from sfumato.sources.table import Kind, Table
 from sfumato.typing import FloatArray, IntArray
 
+Array = TypeVar("Array", bound=NDArray[Any])
 _IDS = 2**16
 """Ids that are looked at together."""
-HOLD_BYTES = 2**28
-"""Tables up to this size are read once and kept; larger ones are read anew on every pass."""
+
+
+class Place(NamedTuple):
+    """A part of a file: the same records in every process that opens the same files.
+
+    `table` is the number of the file, `part` that of its row group or batch. A `chunk` of it is for this process alone.
+    """
+
+    table: int
+    part: int
+    chunk: int | None = None
 
 
 class FileSource(Source):
@@ -53,6 +65,10 @@ class FileSource(Source):
     person : str, optional
         Column that says whose row it is. Which rows of a person count (`first_rows`) is settled before incomplete ones
         are skipped.
+    memory : int
+        Bytes that may be kept from one pass to the next. The first pass decodes everything and checks it. Later ones
+        decode only the columns that a question touches, and nothing of what was kept: all features if they fit, else
+        the responses and what questions have in common (the whitened integers), as far as there is room.
     """
 
     def __init__(
@@ -66,13 +82,16 @@ class FileSource(Source):
         second: Columns | None = None,
         response_kind: ResponseKind | None = None,
         person: str | None = None,
+        memory: int = MEMORY,
     ) -> None:
+        self._memory = Memory(memory)
+        self._known: dict[tuple[Any, ...], _Known] = {}
         self._tables, self.columns, self.second, self._drop = tuple(tables), columns, second, drop_missing
         self._all = columns if second is None else columns.beside(second)
         self._response, self._classes = response, None if classes is None else tuple(classes)
         self._response_kind = response_kind
         self._person, self.has_people = person, person is not None
-        self._counted: list[NDArray[np.uint8]] | None = None
+        self._counted: dict[tuple[Any, ...], NDArray[np.uint8]] | None = None
         for table in self._tables:
             self._all.check(table)
             if person is not None:
@@ -115,31 +134,45 @@ class FileSource(Source):
         """All columns of the files, features or not."""
         return self._tables[0].names
 
-    def parts(self) -> list[int]:
-        return list(range(len(self._kept if self._kept is not None else self._places)))
+    def parts(self) -> list[Place]:
+        return [Place(i, part) for i, table in enumerate(self._tables) for part in range(table.parts())]
 
-    def read(self, part: int) -> Iterator[Records]:
-        if self._kept is not None:
-            yield self._kept[part]
+    def split(self, parts: Sequence[Any]) -> list[Any]:
+        return [piece for part in parts for piece in self._pieces(part)]
+
+    def _pieces(self, place: Place) -> list[Place]:
+        """The chunks of a part that is in memory: threads may share them."""
+        known = self._known.get(place[:2])
+        if known is None or not known.holds_x or place.chunk is not None:
+            return [place]
+        return [place._replace(chunk=k) for k in range(len(known.chunks))]
+
+    def read(self, part: Any) -> Iterator[Records]:
+        place = Place(*part)
+        known = self._known.get(place[:2])
+        if known is None:
+            known = yield from self._read_first(place)
+            self._known[place[:2]] = known
         else:
-            yield from self._read(part)
+            yield from self._read_again(place, known)
 
     def count(self) -> int:
+        if self._counted is not None and not self._drop:
+            return sum(int(np.unpackbits(packed).sum()) for packed in self._counted.values())
         return self._rows
 
     def first_rows(self, rows: int) -> Source:
         if self._person is None:
             return super().first_rows(rows)
         tally, other = Tally(rows), copy.copy(self)
-        for lazy in ("_kept", "_rows"):  # what was read so far has all rows
-            vars(other).pop(lazy, None)
-        other._counted = [np.packbits(self._first(tally, *place)) for place in self._places]
+        other._known = {}  # what was read so far has all rows
+        other._counted = {place[:2]: np.packbits(self._first(tally, place)) for place in self.parts()}
         return other
 
-    def _first(self, tally: Tally, table: Table, part: int) -> NDArray[np.bool_]:
+    def _first(self, tally: Tally, place: Place) -> NDArray[np.bool_]:
         """Which rows of a part count, in one pass over the ids."""
         found, person = [], self._person or ""
-        for batch in table.batches(part, [person], _IDS, {person: "text"}):
+        for batch in self._tables[place.table].batches(place.part, [person], _IDS, {person: "text"}):
             cells = batch.column(0)
             cells = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
             if cells.null_count or cells.dictionary.null_count:
@@ -150,38 +183,56 @@ class FileSource(Source):
 
     @cached_property
     def _rows(self) -> int:
-        if self._kept is not None and not self._drop:  # of which the first of each person, after `first_rows`
-            return sum(map(len, self._kept))
         return sum(table.count() for table in self._tables)
 
     @cached_property
-    def _places(self) -> list[tuple[Table, int]]:
-        return [(table, part) for table in self._tables for part in range(table.parts())]
+    def _fits(self) -> bool:
+        """Whether all features may stay in memory, beside their whitened integers."""
+        return 1.5 * sum(table.size(self.n_features + 1) for table in self._tables) <= self._memory.limit
 
-    @cached_property
-    def _kept(self) -> list[Records] | None:
-        if sum(table.size(self.n_features + 1) for table in self._tables) > HOLD_BYTES:
-            return None
-        return [records for part in range(len(self._places)) for records in self._read(part)]
-
-    def _read(self, place: int) -> Iterator[Records]:
-        (table, part), row = self._places[place], 0
-        counted = None if self._counted is None else np.unpackbits(self._counted[place]).astype(bool)
+    def _read_first(self, place: Place) -> Generator[Records, None, "_Known"]:
+        """All columns at once, every value checked; what the next pass needs is remembered."""
+        known, table, row = _Known(self._memory), self._tables[place.table], 0
+        counted = None if self._counted is None else np.unpackbits(self._counted[place[:2]]).astype(bool)
         response = () if self._response is None else (self._response,)
         wanted = list(dict.fromkeys((*self._all.features, *response)))
-        for batch in table.batches(part, wanted, chunk_rows(self.n_features), self._kinds):
+        for batch in table.batches(place.part, wanted, chunk_rows(self.n_features), self._kinds):
             x = self._all.encode(batch)
             y, complete = self._responses(batch, table)
-            complete &= np.isfinite(x).all(axis=1)
-            if not complete.all() and not self._drop:
-                raise InputError(self._complaint(x))
+            if not (complete.all() and is_finite(x)):
+                complete &= np.isfinite(x).all(axis=1)
+                if not complete.all() and not self._drop:
+                    raise InputError(self._complaint(x))
             if counted is not None:
                 complete &= counted[row : row + len(x)]
-                row += len(x)
-            if complete.all():
-                yield Records(x, y)
-            elif complete.any():
-                yield Records(x[complete], y[complete])
+            rows = _RowRange(row, len(x), None if complete.all() else np.packbits(complete))
+            row += len(x)
+            if complete.any():
+                x, y = rows.of(x), rows.of(y)
+                yield Records(x, y, known.add(rows, x if self._fits else None, y if self.has_response else None))
+        return known
+
+    def _read_again(self, place: Place, known: "_Known") -> Iterator[Records]:
+        """Only what is touched: y if it was not kept, x if a question is about it."""
+        table = self._tables[place.table]
+        features = _Stream(table, place.part, self._all.features, chunk_rows(self.n_features), self._kinds)
+        responses = _Stream(table, place.part, [self._response or ""], chunk_rows(self.n_features), self._kinds)
+        for chunk in known.chunks if place.chunk is None else [known.chunks[place.chunk]]:
+            y: FloatArray | IntArray
+            if chunk.y is not None:
+                y = chunk.y
+            elif self.has_response:
+                y, _ = self._responses(responses.rows(chunk.rows), table)
+                y = chunk.rows.of(y)
+            else:
+                y = np.zeros(chunk.rows.count())
+            yield Records(partial(self._features, features, chunk) if chunk.x is None else chunk.x, y, chunk.kept)
+
+    def _features(self, stream: "_Stream", chunk: "_Chunk") -> FloatArray:
+        x = chunk.rows.of(self._all.encode(stream.rows(chunk.rows)))
+        if not is_finite(x):
+            raise InputError(stream.changed)
+        return x
 
     def _responses(self, batch: Any, table: Table) -> tuple[FloatArray | IntArray, NDArray[np.bool_]]:
         """The responses of a batch, and where there is one; zeros where the table has none."""
@@ -222,6 +273,90 @@ class FileSource(Source):
         return f"data: column {name!r} has missing or infinite values; impute them, or drop such rows (--drop-missing)."
 
 
+@dataclass(frozen=True, slots=True)
+class _RowRange:
+    """Rows of a part, `begin` and how many, and which of them count: all, or those of the packed bits."""
+
+    begin: int
+    length: int
+    counted: NDArray[np.uint8] | None
+
+    def of(self, values: Array) -> Array:
+        """The values of the rows that count."""
+        if self.counted is None:
+            return values
+        return cast(Array, values[np.unpackbits(self.counted, count=self.length).astype(bool)])
+
+    def count(self) -> int:
+        """How many rows count."""
+        return self.length if self.counted is None else int(np.unpackbits(self.counted, count=self.length).sum())
+
+
+class _Chunk(NamedTuple):
+    """A chunk of records: where it is, and what was kept of it."""
+
+    rows: _RowRange
+    x: FloatArray | None
+    y: FloatArray | IntArray | None
+    kept: Kept
+
+
+class _Known:
+    """What is known of a part that was read once."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.chunks: list[_Chunk] = []
+
+    @property
+    def holds_x(self) -> bool:
+        """Whether the features of all chunks were kept."""
+        return all(chunk.x is not None for chunk in self.chunks)
+
+    def add(self, rows: _RowRange, x: FloatArray | None, y: FloatArray | IntArray | None) -> Kept:
+        """Remember a chunk, with as much of it as there is room for."""
+        y = y if y is not None and self._memory.claim(self, y.nbytes) else None
+        x = x if x is not None and self._memory.claim(self, x.nbytes) else None
+        self.chunks.append(_Chunk(rows, x, y, Kept(self._memory)))
+        return self.chunks[-1].kept
+
+
+class _Stream:
+    """Some columns of a part, opened when first asked for, handed out row by row.
+
+    Where the batches of a file end may depend on the columns that are read, so rows are counted.
+    """
+
+    def __init__(self, table: Table, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind]) -> None:
+        self.changed = f"data: {table.path} changed while it was read; fit a copy that does not change."
+        self._open = partial(table.batches, part, columns, rows, kinds)
+        self._batches: Iterator[Any] | None = None
+        self._row = 0
+        self._rest: Any = None
+
+    def rows(self, wanted: _RowRange) -> Any:
+        """The rows as one batch; later ones than those before."""
+        self._take(wanted.begin - self._row)
+        found = self._take(wanted.length)
+        if sum(batch.num_rows for batch in found) < wanted.length:
+            raise InputError(self.changed)
+        return found[0] if len(found) == 1 else pa.Table.from_batches(found).combine_chunks().to_batches()[0]
+
+    def _take(self, count: int) -> list[Any]:
+        if self._batches is None:
+            self._batches = self._open()
+        found = []
+        while count > 0:
+            batch = self._rest if self._rest is not None else next(self._batches, None)
+            if batch is None:
+                break
+            found.append(batch.slice(0, count))
+            self._rest = batch.slice(count) if batch.num_rows > count else None
+            count -= found[-1].num_rows
+            self._row += found[-1].num_rows
+        return found
+
+
 def open_source(
     paths: Sequence[Path],
     response: str | None,
@@ -233,6 +368,7 @@ def open_source(
     second: Sequence[str] = (),
     response_kind: ResponseKind | None = None,
     person: str | None = None,
+    memory: int = MEMORY,
 ) -> FileSource:
     """Records of files of any known format; see `FileSource`. A feature may be a pattern, such as ``lab_*``."""
     tables = open_tables(paths)
@@ -265,6 +401,7 @@ def open_source(
         second=others,
         response_kind=response_kind,
         person=person,
+        memory=memory,
     )
 
 

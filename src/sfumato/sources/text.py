@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from sfumato.errors import InputError
-from sfumato.files.table import NO_KINDS, Kind, Table, readable, sliced
+from sfumato.sources.table import NO_KINDS, Kind, Table, readable, sliced
 
 _DELIMITERS = ",;\t|"
 _GUESSED_RATIO = 8
