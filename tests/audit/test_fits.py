@@ -16,7 +16,6 @@ from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.noise import SeededNoise, gumbel_argtop
 from sfumato.records import Records, Response
-from sfumato.research import members
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.quantiles import QuantileScores
 
@@ -26,7 +25,7 @@ DELTA = 1e-6
 
 def cases(epsilon, delta, relation):
     """Every fit that claims a guarantee, the papers' included."""
-    return estimators.cases(epsilon, delta, relation) | members.cases(epsilon, delta, relation)
+    return estimators.cases(epsilon, delta, relation)
 
 
 NAMES = list(cases(3.0, DELTA, "replace"))

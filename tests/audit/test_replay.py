@@ -15,13 +15,12 @@ from sfumato.audit.fingerprint import fingerprint
 from sfumato.audit.hostile import Hostile, Table, forges
 from sfumato.audit.replay_controls import broken_fits
 from sfumato.audit.replays import NEIGHBOURS, federations, replay_markdown, runs, subjects, ways
-from sfumato.research.members import cases
 
-ROWS = {(run.name, run.relation, run.way): run for run in runs(others=cases)}
+ROWS = {(run.name, run.relation, run.way): run for run in runs()}
 ARRAYS = [key for key in ROWS if key[2] in ("array", "sites")]
 PEOPLE = [[run for run in ROWS.values() if run.people and (run.name, run.relation) == key[:2]] for key in ARRAYS]
 OTHERS = [way for way in ways() if way != "array"]
-SUBJECTS = [(name, relation) for relation in ("replace", "add-remove") for name in subjects(relation, cases)]
+SUBJECTS = [(name, relation) for relation in ("replace", "add-remove") for name in subjects(relation)]
 X = np.random.default_rng(0).uniform(-0.9, 0.9, (20, 3))
 NEIGHBOUR = np.vstack([X[:-1], [[1.7e308, -1.0, 5e-324]]])
 KNOWN = {"n_directions": 1, "bounds": Bounds(-1, 1), "method": "one-shot", "random_state": 0}
@@ -38,8 +37,8 @@ def test_every_private_estimator_is_replayed_with_every_method_and_relation(kind
     parameters = inspect.signature(kind).parameters
     methods = sys.modules[kind.__module__].METHODS if "method" in parameters else ()
     for relation in ("replace", "add-remove") if "relation" in parameters else ("replace",):
-        replayed = [each.estimator for each in subjects(relation, cases).values() if type(each.estimator) is kind]
-        assert replayed, f"add {kind.__name__} to sfumato.audit.replays or sfumato.research.members"
+        replayed = [each.estimator for each in subjects(relation).values() if type(each.estimator) is kind]
+        assert replayed, f"{kind.__name__}.about names no attack"
         assert {*methods} - {"auto"} <= {getattr(estimator, "method", "") for estimator in replayed}
 
 

@@ -28,11 +28,11 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.federated import simulate
 from sfumato.forecast import forecast
 from sfumato.local import SliceRandomiser
+from sfumato.methods import added, load
 from sfumato.model import load_model, save_model
 from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.privacy.unit import RECORD, Unit, neighbours, unit_from
 from sfumato.research import DPSIR
-from sfumato.research.members import MODELS
 
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.PrivacyWarning")
 BOX = Bounds(-1.0, 1.0)
@@ -318,7 +318,7 @@ def test_every_private_estimator_takes_persons():
     kinds = [getattr(sfumato, name) for name in sfumato.__all__ if name.startswith(("Private", "Label", "Local"))]
     private = [kind for kind in kinds if hasattr(kind, "fit")]
     assert len(private) == 11
-    papers = [kind.make for kind in MODELS]
+    papers = [load(home) for home in added().values()]
     assert len(papers) == 11
     assert all("rows_per_person" in kind().get_params() for kind in private + papers)
 

@@ -7,10 +7,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from sfumato.audit.estimators import BOX
 from sfumato.audit.hostile import Hostile, Private, Table, forges
 from sfumato.audit.tape import Replayed, record
 from sfumato.bounds import Bounds
+from sfumato.methods.about import BOX
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.pca import PrincipalTask, PrivatePCA
 from sfumato.privacy.door import Behind, Door, Watch

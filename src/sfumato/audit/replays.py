@@ -19,19 +19,14 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from sfumato.audit.estimators import BOX, CLASSES, cases
-from sfumato.audit.fits import Case
+from sfumato.audit.estimators import attacks
 from sfumato.audit.hostile import Hostile, Private, Table, forges
 from sfumato.audit.tape import Recording, Replayed, record
 from sfumato.federated import simulate
-from sfumato.methods import cca, lda
-from sfumato.methods.cca import PrivateCCA
+from sfumato.methods.about import BOX, NAMES, Attack
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.label_sir import LabelPrivateSIR
-from sfumato.methods.lda import PrivateLDA
 from sfumato.methods.local_sir import LocalSIR
-from sfumato.methods.pca import PrivatePCA
-from sfumato.methods.second_order import PrivateDR, PrivateSAVE
 from sfumato.methods.sir import PrivateSIR
 from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.sources import scan
@@ -39,8 +34,6 @@ from sfumato.sources.files import open_source
 from sfumato.typing import Relation
 
 NUMBERS = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
-NAMES = ("a", "b", "c")
-NAMED = {"response_kind": "categorical"}
 SECOND = 2
 """Columns of the second table of a canonical pair."""
 CUTS = (2, 4)
@@ -48,8 +41,6 @@ CUTS = (2, 4)
 HIDDEN = 2
 """Rows that a person has beyond those that count; they must change nothing."""
 
-Cases = Callable[[float, float, Relation], dict[str, Case]]
-"""Fits to attack, by epsilon, delta and relation: `sfumato.audit.estimators.cases` or the like."""
 NEIGHBOURS = 4
 """Of each table: its own fit is the same for all of them."""
 
@@ -58,11 +49,6 @@ Way = Callable[[Any, Table, Path, dict[str, Any]], Any]
 
 It says whose row is whose if ``declared["person"]`` says so.
 """
-
-
-def no_cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
-    """None beyond our own."""
-    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,40 +65,16 @@ class Subject:
     declared: dict[str, Any] = field(default_factory=dict)
 
 
-def subjects(relation: Relation, others: Cases = no_cases) -> dict[str, Subject]:
-    """Everything that claims a guarantee under this relation, one curator holding the records (or nobody).
+def subjects(relation: Relation) -> dict[str, Subject]:
+    """Everything that claims a guarantee under this relation, one curator holding the records (or nobody)."""
+    attacked = {attack.name: _subject(attack) for attack in attacks(1.0, 1e-6, relation)}
+    return attacked | (_devices() if relation == "replace" else {})
 
-    `others` are cases of estimators that this package does not know of.
-    """
-    known: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "n_directions": 1, "bounds": BOX}
-    found = known | {"bounds": "search", "n_directions": "auto"}
-    attacked = {
-        name: Subject(case.estimator, case.n_features, case.responses)
-        for name, case in (cases(1.0, 1e-6, relation) | others(1.0, 1e-6, relation)).items()
-        if type(case.estimator) not in (PrivateCCA, PrivateLDA)  # below, with every method
-    }
-    more = {
-        "PrivateSIR auto": Subject(PrivateSIR(**known)),  # its choice must not tell how many records there are
-        "PrivatePCA auto": Subject(PrivatePCA(**known)),
-        "PrivateSIR, classes": Subject(PrivateSIR(**found, method="descent", classes=NAMES), 3, NAMES),
-        "PrivateSIR, names": Subject(PrivateSIR(**known, method="one-shot"), 3, NAMES, declared=NAMED),
-        "PrivateSparseSIR, classes": Subject(PrivateSparseSIR(**found, method="screen", classes=NAMES), 6, NAMES),
-        "PrivatePCA, bounds found": Subject(PrivatePCA(**known | {"bounds": "search", "n_directions": 2})),
-        **{
-            f"PrivateCCA {method}": Subject(PrivateCCA(**known, y_bounds=BOX, method=method), 4)
-            for method in _named(cca.METHODS)
-        },
-        "PrivateCCA, bounds found": Subject(PrivateCCA(**found), 4),
-        **{
-            f"PrivateLDA {method}": Subject(PrivateLDA(**known, classes=CLASSES, method=method), 3, CLASSES)
-            for method in _named(lda.METHODS)
-        },
-        "PrivateLDA, names": Subject(PrivateLDA(**known), 3, NAMES, declared=NAMED),
-        "PrivateLDA, text classes, bounds found": Subject(PrivateLDA(**found, classes=NAMES), 3, NAMES),
-        "PrivateSAVE, bounds found": Subject(PrivateSAVE(**found)),
-        "PrivateDR, bounds found": Subject(PrivateDR(**found)),
-    }
-    return attacked | more | (_devices() if relation == "replace" else {})
+
+def _subject(attack: Attack) -> Subject:
+    declared = {} if attack.declared is None else {"response_kind": attack.declared}
+    responses = NUMBERS if attack.responses is None else attack.responses
+    return Subject(attack.estimator, attack.n_features, responses, declared=declared)
 
 
 def _devices() -> dict[str, Subject]:
@@ -147,10 +109,6 @@ def federations(relation: Relation) -> dict[str, tuple[Subject, dict[str, Any]]]
         "PrivateSIR, classes": (Subject(PrivateSIR(**known, method="descent", classes=NAMES), 3, NAMES), {}),
         "PrivateSparseSIR, votes": (Subject(PrivateSparseSIR(**known), 6), {}),
     }
-
-
-def _named(methods: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(method for method in methods if method != "auto")  # "auto" is one of the others
 
 
 def ways() -> dict[str, Way]:
@@ -364,12 +322,12 @@ def _added(row: Row, i: int, found: Replayed) -> Row:
     )
 
 
-def runs(only: str = "", others: Cases = no_cases) -> list[Run]:
+def runs(only: str = "") -> list[Run]:
     """Every combination there is, or those whose name, relation or way in contain `only`."""
     central = {
         (name, relation): [Run(name, relation, way, subject, fit) for way, fit in ways().items()]
         for relation in get_args(Relation)
-        for name, subject in subjects(relation, others).items()
+        for name, subject in subjects(relation).items()
     }
     sites = [
         Run(name, relation, "sites", subject, partial(_at_sites, options), at_sites=True)
@@ -398,7 +356,6 @@ def replay_all(
     only: str = "",
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
-    others: Cases = no_cases,
 ) -> list[Row]:
     """Replay every private estimator, method, relation, setting and kind of source on hostile neighbours.
 
@@ -408,7 +365,7 @@ def replay_all(
     [(2, True)]
     """
     found = []
-    for run in runs(only, others):
+    for run in runs(only):
         if progress is not None:
             progress(f"{run.name}, {run.relation}, {run.way}")
         found.append(run.row(pairs, seed))

@@ -42,10 +42,10 @@ def releases(
         from sfumato.audit.cases import queries
         from sfumato.audit.table import audit_table
         from sfumato.privacy.budget import Budget
-        from sfumato.research import members
+        from sfumato.research.sums import example_queries
 
         budget = Budget.approximate(epsilon, delta)
-        found = audit_table([budget], runs, known=queries() | members.queries(), only=only, progress=bar.say)
+        found = audit_table([budget], runs, known=queries() | example_queries(), only=only, progress=bar.say)
     if not found:
         raise InputError(f"only: no release has {only!r} in its name; leave it out to see all.")
     _show(found, delta)
@@ -83,9 +83,8 @@ def replay(
     with show_progress("loading the library") as bar:
         from sfumato.audit.replay_controls import broken_fits
         from sfumato.audit.replays import replay_all
-        from sfumato.research.members import cases
 
-        found = replay_all(pairs, only=only, seed=seed, progress=bar.say, others=cases)
+        found = replay_all(pairs, only=only, seed=seed, progress=bar.say)
         if not found:
             raise InputError(f"only: no fit has {only!r} in its name; leave it out to see all.")
         bar.say("fits that break their promise")

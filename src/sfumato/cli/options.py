@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sfumato.cli.family import FAMILY
 from sfumato.errors import InputError
+from sfumato.methods import FAMILY
 
 BUDGET, STUDY = "Privacy", "TableOptions"
 

@@ -1,5 +1,6 @@
 """PrivateCCA: canonical correlation analysis of two tables with a differential-privacy guarantee."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -10,6 +11,7 @@ from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import WIDEST, PointPopulation, random_distance, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
+from sfumato.methods.about import BOX, CHOICE, PARAMETERS, About, Attack, finding, method_among
 from sfumato.methods.base import PrivateReducer, location_of_pair, open_session
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import paired_source, second_array
@@ -20,6 +22,7 @@ from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Records
+from sfumato.schema import HUGE, Node, Reader, array, bounds, optional, said_of_bounds, series, some_places
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.steps.cca import Canonical, JointPairs, canonical, orthonormal_rows
 from sfumato.steps.location import Located, Locating, Location, assume_bounds
@@ -131,6 +134,36 @@ class CanonicalTask:
         return located, float(self.n_records) if self.n_records is not None else (yield from Counting(size).run())
 
 
+def _bounded(rows: FloatArray) -> bool:
+    return len(rows) <= rows.shape[1] and bool((np.linalg.norm(rows, axis=1) < 1.0 + 1e-6).all())
+
+
+RELEASED: dict[str, Reader] = {
+    "x_weights": array("k", "p", must="at most p rows of length one", holds=_bounded),
+    "y_weights": array("k", "q", must="at most q rows of length one", holds=_bounded),
+    "correlations": series(most="k"),
+    "mean": array("p", most=HUGE),
+    "y_mean": array("q", most=HUGE),
+    "bounds": bounds("p + q"),
+    "unseen": optional(some_places("p + q")),
+    "choice": CHOICE,
+}
+
+
+def finish_pairs(estimator: Any, node: Node) -> None:
+    """What follows from canonical weights that were read from a file."""
+    estimator.directions_ = orthonormal_rows(estimator.x_weights_)
+    estimator.y_directions_ = orthonormal_rows(estimator.y_weights_)
+    estimator.eigenvalues_ = estimator.correlations_
+
+
+def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
+    for method in METHODS:
+        more = PrivateCCA(**known, y_bounds=BOX, method=method)
+        yield Attack(f"PrivateCCA {method}", more, 4, two_tables=True, replay_only=method == "auto")
+    yield Attack("PrivateCCA, bounds found", PrivateCCA(**finding(known)), 4, two_tables=True, replay_only=True)
+
+
 class PrivateCCA(PrivateReducer):
     """Pairs of directions of two tables that are most correlated, without revealing any one record.
 
@@ -186,6 +219,18 @@ class PrivateCCA(PrivateReducer):
     >>> bool(abs(cca.x_weights_[0, 1]) > 0.98), cca.correlations_.round(1)
     (True, array([0.9]))
     """
+
+    about: ClassVar[About] = About(
+        title="Private canonical correlations",
+        page="methods/cca.md",
+        options=("second", "q", "method"),
+        unit="pair of directions",
+        meaning="correlation {:.2f}",
+        parameters=PARAMETERS | {"y_bounds": said_of_bounds("q")} | method_among(METHODS),
+        released=RELEASED,
+        finish=finish_pairs,
+        attacks=_attacks,
+    )
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
 from sfumato.local.numbers import NumberRandomiser
+from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL
 from sfumato.methods.inputs import device_unit, first_rows, fit_source, transform_array
 from sfumato.methods.reporting import Reporting
@@ -165,6 +166,8 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
     >>> fitted.active_
     array([3, 7])
     """
+
+    about: ClassVar[About] = About(title="Sparse regression of randomised labels", page="howto/label-privacy.md")
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.polynomial import hermite_e
@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
 from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of, find_edges, split
+from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL
 from sfumato.methods.inputs import device_unit, first_rows, fit_source, transform_array
 from sfumato.methods.parameters import directions_of
@@ -87,6 +88,8 @@ class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMix
     >>> sir.ledger_.total()
     2.0
     """
+
+    about: ClassVar[About] = About("Sliced inverse regression of randomised labels", "howto/label-privacy.md")
 
     def __init__(
         self,

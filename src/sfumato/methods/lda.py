@@ -1,6 +1,6 @@
 """PrivateLDA: linear discriminant analysis with a differential-privacy guarantee."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -13,12 +13,25 @@ from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
+from sfumato.methods.about import (
+    CLASSES,
+    CODES,
+    EXPLAINING,
+    EXPLAINING_OPTIONS,
+    NAMES,
+    PARAMETERS,
+    About,
+    Attack,
+    finding,
+    method_among,
+)
 from sfumato.methods.base import PrivateReducer, Session, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
-from sfumato.records import Records, Response
+from sfumato.records import HASH_BUCKETS, Records, Response
+from sfumato.schema import HUGE, Node, array, places, record
 from sfumato.sources import Source
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.lda import ClassMeans, Discriminant, Rule, rule
@@ -33,6 +46,8 @@ from sfumato.typing import FloatArray
 METHODS = ("auto", "one-shot")
 SHAPE = RoughShape(0.03, 0.20)
 MEANS = ClassMeans(0.65)
+LOGARITHMS = 700.0
+"""Of which the exponential is finite."""
 TWO_CLASSES = Response(3)
 """Declared, so that the last code is that of all others."""
 
@@ -149,6 +164,26 @@ def _names_its_classes(estimator: Any) -> bool:
     return estimator.classes is not None
 
 
+RULE = record(Rule, centres=array("h", "k"), root=array("k", "k", most=HUGE), priors=array("h", most=LOGARITHMS))
+
+
+def finish_rule(estimator: Any, node: Node) -> None:
+    """What follows from the rule of a classifier that was read from a file."""
+    used, classes = estimator._used, estimator.classes
+    if used.max() >= (HASH_BUCKETS if classes is None else len(classes)):
+        node.refuse("about the declared classes: used names others")
+    estimator.centres_, estimator.priors_ = estimator._rule.centres, np.exp(estimator._rule.priors)
+
+
+def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
+    for method in METHODS:
+        more = PrivateLDA(**known, classes=CODES, method=method)
+        yield Attack(f"PrivateLDA {method}", more, responses=CODES, replay_only=method == "auto")
+    yield Attack("PrivateLDA, names", PrivateLDA(**known), responses=NAMES, declared="categorical", replay_only=True)
+    found = PrivateLDA(**finding(known), classes=NAMES)
+    yield Attack("PrivateLDA, text classes, bounds found", found, responses=NAMES, replay_only=True)
+
+
 class PrivateLDA(PrivateReducer):
     """Directions that tell classes apart, and a classifier, without revealing any one record.
 
@@ -209,6 +244,17 @@ class PrivateLDA(PrivateReducer):
     """
 
     _numeric_response = False
+
+    about: ClassVar[About] = About(
+        title="Private linear discriminants",
+        page="methods/lda.md",
+        options=(*EXPLAINING_OPTIONS, "method"),
+        meaning="{:.1%} between classes",
+        parameters=PARAMETERS | method_among(METHODS) | CLASSES,
+        released=EXPLAINING | {"rule": RULE, "used": places("h", "codes")},
+        finish=finish_rule,
+        attacks=_attacks,
+    )
 
     def __init__(
         self,

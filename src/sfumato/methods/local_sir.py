@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -16,6 +16,7 @@ from sfumato.forecast.loss import records_needed
 from sfumato.forecast.populations import IndexResponse, random_distance
 from sfumato.local.answers import LocalLedger
 from sfumato.local.records import RecordRandomiser, solve
+from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL
 from sfumato.methods.inputs import first_rows, fit_source, has_ids, transform_array
 from sfumato.methods.parameters import directions_of
@@ -105,6 +106,8 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     >>> print(LocalSIR(epsilon=2.0, bounds=Bounds(-1, 1)).explain(n_samples=1000, n_features=10))
     1,000 people: expected loss 1... (random directions 1.34); too few: ...
     """
+
+    about: ClassVar[About] = About("Sliced inverse regression of randomised records", "howto/label-privacy.md")
 
     def __init__(
         self,

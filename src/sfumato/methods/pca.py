@@ -1,5 +1,6 @@
 """PrivatePCA: principal components with a differential-privacy guarantee."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, cast, get_args
 
@@ -9,6 +10,7 @@ from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
+from sfumato.methods.about import COMPONENTS, PARAMETERS, About, Attack, method_among, searching
 from sfumato.methods.base import PrivateReducer, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking, drive
@@ -87,6 +89,14 @@ class PrincipalTask:
         return located, (yield from components.run(common_scale(located), self.n_records, self.n_directions))
 
 
+def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
+    for method in get_args(Method):
+        yield Attack(f"PrivatePCA {method}", PrivatePCA(**known, method=method))
+    yield Attack("PrivatePCA auto", PrivatePCA(**known), replay_only=True)
+    found = searching(known) | {"n_directions": 2}
+    yield Attack("PrivatePCA, bounds found", PrivatePCA(**found), replay_only=True)
+
+
 class PrivatePCA(PrivateReducer):
     """Leading principal components, without revealing any one record.
 
@@ -152,6 +162,18 @@ class PrivatePCA(PrivateReducer):
     >>> round(pca.ledger_.total(), 6)
     1.0
     """
+
+    about: ClassVar[About] = About(
+        title="Private principal components",
+        page="methods/pca.md",
+        options=("method",),
+        unit="component",
+        meaning="{:.1%} of the variance",
+        own_units=True,
+        parameters=PARAMETERS | method_among(METHODS),
+        released=COMPONENTS,
+        attacks=_attacks,
+    )
 
     def __init__(
         self,

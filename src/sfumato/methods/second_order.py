@@ -1,6 +1,6 @@
 """PrivateSAVE and PrivateDR: second-order dimension reduction with a differential-privacy guarantee."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -12,12 +12,14 @@ from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
+from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, PARAMETERS, About, Attack, finding
 from sfumato.methods.base import PrivateReducer, location_of, open_session
 from sfumato.methods.parameters import directions_of
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
+from sfumato.schema import whole
 from sfumato.sources import ResponseKind
 from sfumato.steps.links import Spectrum, directions_in_x
 from sfumato.steps.location import Located, Locating, Location
@@ -209,6 +211,25 @@ class _SecondOrder(PrivateReducer):
         return tags
 
 
+def _about(title: str, make: Callable[[], type]) -> About:
+    """What both kernels share; the class does not exist yet where this is called."""
+
+    def attacks(known: dict[str, Any]) -> Iterator[Attack]:
+        name = make().__name__
+        yield Attack(name, make()(**known))
+        yield Attack(f"{name}, bounds found", make()(**finding(known)), replay_only=True)
+
+    return About(
+        title=title,
+        page="methods/save-dr.md",
+        options=(*EXPLAINING_OPTIONS, "slices"),
+        meaning="eigenvalue {:.2g}",
+        parameters=PARAMETERS | {"n_slices": whole(2, 48)} | CLASSES,
+        released=EXPLAINING,
+        attacks=attacks,
+    )
+
+
 class PrivateSAVE(_SecondOrder):
     """Sliced average variance estimation without revealing any one record: sees what SIR cannot.
 
@@ -264,6 +285,7 @@ class PrivateSAVE(_SecondOrder):
     (True, 1.0)
     """
 
+    about: ClassVar[About] = _about("Private sliced average variance estimation", lambda: PrivateSAVE)
     _kernel: ClassVar[Kernel] = "save"
 
 
@@ -284,4 +306,5 @@ class PrivateDR(_SecondOrder):
     True
     """
 
+    about: ClassVar[About] = _about("Private directional regression", lambda: PrivateDR)
     _kernel: ClassVar[Kernel] = "dr"

@@ -1,9 +1,9 @@
 """PrivateSIR: sliced inverse regression with a differential-privacy guarantee."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,20 @@ from sfumato.forecast.belief import Belief, Verdict, choose_by_test
 from sfumato.forecast.evidence import Evidence, Heard, Seen
 from sfumato.forecast.populations import IndexResponse
 from sfumato.forecast.prospect import Prospect
+from sfumato.methods.about import (
+    CLASSES,
+    EXPLAINING,
+    EXPLAINING_OPTIONS,
+    NAMES,
+    PARAMETERS,
+    SCALE,
+    VERDICT,
+    About,
+    Attack,
+    finding,
+    method_among,
+    searching,
+)
 from sfumato.methods.base import PrivateReducer, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of, share_of
 from sfumato.methods.reporting import draw_picture
@@ -23,6 +37,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan, Step
 from sfumato.records import Response
+from sfumato.schema import HUGE, Reader, array, given, known_number, optional, record, truth, word
 from sfumato.sources import ResponseKind
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.descent import Descent, Fit, Schedule
@@ -111,6 +126,7 @@ class Outcome:
     scale: FloatArray
     picture: Picture | None
     belief: Belief | None = None
+    solver: Solver | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +182,7 @@ def solve(
     if task.picture > 0:
         picture = yield from Snapshot(task.picture).run(whitening, ranks, fit.links.axes[:, 0] * signs[0])
     centre = grid.centre + whitening.mean * grid.half_width
-    return Outcome(directions, fit, ranks, located, centre, _scale(whitening), picture, belief)
+    return Outcome(directions, fit, ranks, located, centre, _scale(whitening), picture, belief, task.method)
 
 
 def records_of(task: Task, ranks: Ranks) -> float:
@@ -206,6 +222,55 @@ ASSESSED = (
     "verdict_",
 )
 """What is worked out from the releases when it is first asked for."""
+
+
+def _framed(picture: Picture) -> bool:
+    edges = (picture.direction_edges, picture.response_edges)
+    increasing = all(len(edge) >= 2 and (np.diff(edge) > 0).all() for edge in edges)
+    return increasing and picture.counts.shape == tuple(len(edge) - 1 for edge in edges)
+
+
+def _unit(rows: FloatArray) -> bool:
+    return len(rows) <= rows.shape[1] and np.allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=0.0, atol=1e-6)
+
+
+PICTURE = record(
+    Picture,
+    "framed by increasing edges, one more than counts on each side",
+    _framed,
+    counts=array("columns", "groups"),
+    noise_std=known_number,
+    direction_edges=array("column edges"),
+    response_edges=array("group edges"),
+    is_ordered=truth,
+)
+PICTURED: dict[str, Reader] = {"picture": given(lambda value, sizes: share_of(value, PICTURE_SHARE))}
+RELEASED: dict[str, Reader] = (
+    EXPLAINING
+    | SCALE
+    | {
+        "picture": optional(PICTURE),
+        "directions": array("k", "p", must="rows of length one", holds=_unit),
+        "privacy_errors": optional(array("k", "p", gaps=True, most=HUGE)),
+        "loadings_errors": optional(array("k", "p", gaps=True, most=HUGE)),
+        "verdict": optional(VERDICT),
+        "solver": optional(word(get_args(Solver))),
+    }
+)
+WORDS = {"descent": "residual descent", "one-shot": "one shot", None: ""}
+"""What a report calls the solvers."""
+
+
+def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
+    for method in get_args(Solver):
+        yield Attack(f"PrivateSIR {method}", PrivateSIR(**known, method=method))
+    yield Attack("PrivateSIR, bounds found, picture", PrivateSIR(**searching(known), method="descent", picture=True))
+    # Its choice must not tell how many records there are.
+    yield Attack("PrivateSIR auto", PrivateSIR(**known), replay_only=True)
+    classes = PrivateSIR(**finding(known), method="descent", classes=NAMES)
+    yield Attack("PrivateSIR, classes", classes, responses=NAMES, replay_only=True)
+    names = PrivateSIR(**known, method="one-shot")
+    yield Attack("PrivateSIR, names", names, responses=NAMES, declared="categorical", replay_only=True)
 
 
 class PrivateSIR(PrivateReducer):
@@ -272,6 +337,8 @@ class PrivateSIR(PrivateReducer):
         Every release with purpose, sensitivity, noise and cost; ``ledger_.guarantee`` is the privacy statement.
     picture_ : Picture or None
         Noisy counts behind `summary_plot`.
+    solver_ : {"descent", "one-shot"}
+        How the directions were found: the method, or what "auto" chose from public numbers.
 
     Notes
     -----
@@ -296,6 +363,16 @@ class PrivateSIR(PrivateReducer):
     >>> round(sir.ledger_.total(), 6)
     1.0
     """
+
+    about: ClassVar[About] = About(
+        title="Private sliced inverse regression",
+        page="methods/descent.md",
+        options=(*EXPLAINING_OPTIONS, "method", "picture"),
+        method=lambda fitted: WORDS[fitted.solver_],
+        parameters=PARAMETERS | method_among(METHODS) | CLASSES | PICTURED,
+        released=RELEASED,
+        attacks=_attacks,
+    )
 
     def __init__(
         self,
@@ -375,6 +452,7 @@ class PrivateSIR(PrivateReducer):
         self.scale_ = outcome.scale
         self._keep_bounds(outcome.located)
         self.picture_: Picture | None = outcome.picture
+        self.solver_: Solver | None = outcome.solver
         self.ledger_ = ledger
         assert outcome.belief is not None
         self._belief = outcome.belief

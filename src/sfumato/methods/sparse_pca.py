@@ -1,5 +1,6 @@
 """PrivateSparsePCA: principal components that rest on a few of very many features."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -11,6 +12,8 @@ from sfumato.errors import InputError
 from sfumato.forecast.populations import Population, missed_distance
 from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
+from sfumato.methods.about import COMPONENTS as PRINCIPAL
+from sfumato.methods.about import PARAMETERS, SUPPORT, About, Attack, check_support, method_among
 from sfumato.methods.base import PrivateReducer, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import chosen_method
 from sfumato.methods.pca import SpikedCovariance, components_of
@@ -19,6 +22,7 @@ from sfumato.privacy.events import Selection
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
+from sfumato.schema import whole
 from sfumato.steps.location import Located, Locating, Location
 from sfumato.steps.pca import Components, standard_errors
 from sfumato.steps.sparse_pca import REACH, Loadings, VariancePicks, some
@@ -127,6 +131,10 @@ class SparsePrincipalTask:
         return located, Loadings(picked, found.vectors[:, :k], picked, found, length**2)
 
 
+def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
+    yield Attack("PrivateSparsePCA screen", PrivateSparsePCA(**known, max_features=2, method="screen"), n_features=6)
+
+
 class PrivateSparsePCA(PrivateReducer):
     """Principal components on few of very many features, without revealing any one record.
 
@@ -190,6 +198,19 @@ class PrivateSparsePCA(PrivateReducer):
     >>> pca.ledger_.total() <= 1.0
     True
     """
+
+    about: ClassVar[About] = About(
+        title="Private sparse principal components",
+        page="methods/sparse-pca.md",
+        options=("method", "max_features"),
+        unit="component",
+        meaning="{:.1%} of the variance",
+        own_units=True,
+        parameters=PARAMETERS | method_among(METHODS) | {"max_features": whole(1)},
+        released=PRINCIPAL | SUPPORT,
+        finish=check_support,
+        attacks=_attacks,
+    )
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """PrivateSparseSIR: sliced inverse regression when there are more features than records, and few of them matter."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -12,9 +12,23 @@ from sfumato.errors import InputError
 from sfumato.forecast.populations import IndexResponse, Population, missed_distance
 from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
+from sfumato.methods.about import (
+    CLASSES,
+    EXPLAINING_OPTIONS,
+    NAMES,
+    PARAMETERS,
+    SUPPORT,
+    About,
+    Attack,
+    check_support,
+    finding,
+    method_among,
+    number_or,
+    searching,
+)
 from sfumato.methods.base import known_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of, share_of
-from sfumato.methods.sir import PICTURE_SHARE, Outcome, PrivateSIR, Task, solve, with_picture
+from sfumato.methods.sir import PICTURE_SHARE, PICTURED, RELEASED, WORDS, Outcome, PrivateSIR, Task, solve, with_picture
 from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Gaussian, Selection
@@ -24,6 +38,7 @@ from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
+from sfumato.schema import array, known_number, optional, places, record
 from sfumato.sources import ResponseKind
 from sfumato.statistics.columns import OnColumns
 from sfumato.steps.descent import Descent, Schedule
@@ -235,6 +250,7 @@ def spread(outcome: Outcome, known: PartialBounds, columns: IntArray) -> Outcome
         spread_columns(public.half_width, columns, outcome.scale),
         outcome.picture,
         outcome.belief,
+        outcome.solver,
     )
 
 
@@ -246,6 +262,22 @@ def spread_columns(into: FloatArray, columns: IntArray, values: FloatArray) -> F
 
 
 METHODS = ("auto", "screen")
+
+
+SCREEN = record(
+    Screen,
+    kept=places("s", "p", ordered=True),
+    picked=places("picked", "p"),
+    scores=array("picked"),
+    threshold=known_number,
+)
+
+
+def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
+    yield Attack("PrivateSparseSIR screen", PrivateSparseSIR(**known, max_features=2, method="screen"), n_features=6)
+    yield Attack("PrivateSparseSIR, bounds found", PrivateSparseSIR(**searching(known), max_features=2), n_features=6)
+    classes = PrivateSparseSIR(**finding(known), method="screen", classes=NAMES)
+    yield Attack("PrivateSparseSIR, classes", classes, 6, NAMES, replay_only=True)
 
 
 class PrivateSparseSIR(PrivateSIR):
@@ -301,6 +333,17 @@ class PrivateSparseSIR(PrivateSIR):
     >>> sir.ledger_.total() <= 1.0
     True
     """
+
+    about: ClassVar[About] = About(
+        title="Private sparse sliced inverse regression",
+        page="methods/screen.md",
+        options=(*EXPLAINING_OPTIONS, "method", "picture", "max_features"),
+        method=lambda fitted: f"sign screening, then {WORDS['descent']}",
+        parameters=PARAMETERS | method_among(METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
+        released=RELEASED | SUPPORT | {"screen": optional(SCREEN)},
+        finish=check_support,
+        attacks=_attacks,
+    )
 
     def __init__(
         self,

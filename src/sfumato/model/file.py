@@ -14,18 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import __version__
 from sfumato.bounds import SEARCH
 from sfumato.errors import InputError
+from sfumato.methods import FAMILY, added, find_class
+from sfumato.methods.about import About
 from sfumato.methods.base import PrivateReducer
 from sfumato.methods.parameters import MOVED
-from sfumato.model.fields import Sizes, checked
-from sfumato.model.kinds import OPTIONAL, Kind, kinds_for
 from sfumato.model.sections import Inputs, read_inputs, read_ledger, write_inputs, write_ledger
-from sfumato.model.strict import Node, read_json
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import HASH_BUCKETS
 from sfumato.report.account import own_ledger
+from sfumato.schema import Node, Sizes, checked, read_json
 from sfumato.sources.columns import Columns
 
 FORMAT = "sfumato-model/3"
+HIDDEN = {"rule": "_rule", "used": "_used"}
+OPTIONAL = "rows_per_person"
+"""A parameter that a file leaves out where it is None."""
 
 
 def save_model(
@@ -75,26 +78,36 @@ def content(
 ) -> dict[str, Any]:
     """What a model file says, as plain values."""
     name = type(estimator).__name__
-    kinds = kinds_for(name)
-    kind = kinds.get(name)
-    if kind is None or type(estimator) is not kind.make:
-        raise InputError(f"estimator: a model file holds one of {', '.join(kinds)}, not a {name}.")
+    if find_class(name) is not type(estimator):
+        raise InputError(f"estimator: a model file holds one of {', '.join(_kinds(name))}, not a {name}.")
     check_is_fitted(estimator)
+    about: About = type(estimator).about
     said = {
         "format": FORMAT,
         "sfumato": __version__,
         "estimator": name,
         "inputs": write_inputs(estimator, response, columns, second),
-        "parameters": _parameters(estimator, kind),
-        "released": {name: getattr(estimator, kind.attribute(name), None) for name in kind.released},
+        "parameters": _parameters(estimator, about),
+        "released": {name: getattr(estimator, attribute_of(name), None) for name in about.released},
         "ledger": write_ledger(own_ledger(estimator)),
     }
     return {name: plain(value) for name, value in said.items()}
 
 
-def _parameters(estimator: Any, kind: Kind) -> dict[str, Any]:
+def _kinds(name: object) -> list[str]:
+    """Classes of the estimators whose models are read; those of other packages where one of them is meant."""
+    ours, others = ([home.rpartition(".")[2] for home in family.values()] for family in (FAMILY, added()))
+    return ours + others if name in others else ours
+
+
+def attribute_of(release: str) -> str:
+    """Where an estimator keeps a release: one called "mean" as ``mean_``, others under a name of their own."""
+    return HIDDEN.get(release, f"{release}_")
+
+
+def _parameters(estimator: Any, about: About) -> dict[str, Any]:
     """The parameters; a seed that is no number was used up by the fit."""
-    values = {name: _said(getattr(estimator, name)) for name in kind.parameters}
+    values = {name: _said(getattr(estimator, name)) for name in about.parameters}
     if values[OPTIONAL] is None:
         del values[OPTIONAL]
     seeded = isinstance(values["random_state"], (int, np.integer))
@@ -173,14 +186,14 @@ def load_inputs(path: str | PathLike[str]) -> Inputs:
 def from_json(node: Node) -> Any:
     """The fitted estimator in the content of a model file."""
     top = _top(node)
-    kinds = kinds_for(top["estimator"].value)
-    kind, known = kinds[top["estimator"].one_of(kinds)], read_inputs(top["inputs"])
-    sizes = _sizes(kind, known, top["inputs"])
-    estimator = _unfitted(kind, top["parameters"], sizes)
-    fields = top["released"].fields(*kind.released)
-    for name, read in kind.released.items():
-        setattr(estimator, kind.attribute(name), read(fields[name], sizes))
-    kind.finish(estimator, top["released"])
+    make, known = find_class(top["estimator"].one_of(_kinds(top["estimator"].value))), read_inputs(top["inputs"])
+    about: About = make.about
+    sizes = _sizes(about, known, top["inputs"])
+    estimator = make(**_told(about, top["parameters"], sizes))
+    fields = top["released"].fields(*about.released)
+    for name, read in about.released.items():
+        setattr(estimator, attribute_of(name), read(fields[name], sizes))
+    about.finish(estimator, top["released"])
     estimator.ledger_ = read_ledger(top["ledger"])
     known.remember(estimator)
     return estimator
@@ -197,8 +210,8 @@ def _top(node: Node) -> dict[str, Node]:
     return top
 
 
-def _sizes(kind: Kind, known: Inputs, node: Node) -> Sizes:
-    p, pairs = known.n_features, "y_mean" in kind.released
+def _sizes(about: About, known: Inputs, node: Node) -> Sizes:
+    p, pairs = known.n_features, "y_mean" in about.released
     if (known.second is not None) != pairs:
         Node(None, f"{node.place}.second").refuse("the second table" if pairs else "null: there is no second table")
     if known.second is None:
@@ -207,13 +220,13 @@ def _sizes(kind: Kind, known: Inputs, node: Node) -> Sizes:
     return {"p": p, "q": q, "p + q": p + q, "most": min(p, q)}
 
 
-def _unfitted(kind: Kind, node: Node, sizes: Sizes) -> Any:
-    """The estimator before its fit."""
-    told = [name for name in kind.parameters if name != OPTIONAL or OPTIONAL in dict(node.items())]
+def _told(about: About, node: Node, sizes: Sizes) -> dict[str, Any]:
+    """The parameters."""
+    told = [name for name in about.parameters if name != OPTIONAL or OPTIONAL in dict(node.items())]
     fields = node.fields(*told)
-    values = {name: kind.parameters[name](fields[name], sizes) for name in told}
+    values = {name: about.parameters[name](fields[name], sizes) for name in told}
     checked(node, lambda: budget_of(values["epsilon"], values["delta"], values["rho"]))
-    return kind.make(**values)
+    return values
 
 
 MEMBERS = ("format", "sfumato", "estimator", "inputs", "parameters", "released", "ledger")
@@ -266,6 +279,7 @@ def _from_second(node: Node) -> Node:
         parameters.pop("calibration", None)
         if name in ASSESSED_LATER:
             released |= dict.fromkeys(("privacy_errors", "loadings_errors", "verdict"))
+            released["solver"] = None if method == "auto" or name != "PrivateSIR" else method
         return Node(node.value | changed | {"parameters": parameters})
     for gone in ("method", "picture"):
         parameters.pop(gone, None)

@@ -12,12 +12,11 @@ from typing import Any, get_args
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.model.fields import checked, known_number, relation, texts
-from sfumato.model.strict import Node
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event
 from sfumato.privacy.ledger import Entry, Ledger, Mark
 from sfumato.privacy.unit import RECORD, Unit, unit_from
+from sfumato.schema import Node, checked, known_number, relation, texts
 from sfumato.sources.columns import Columns
 
 TABLE = ("n_features", "feature_names", "columns", "categorical")

@@ -40,7 +40,7 @@ def build_document(estimator: Any, *, forecasts: bool = True) -> Document:
     loadings, units = loadings_of(estimator)
     picture = getattr(estimator, "picture_", None)
     return Document(
-        title=words.title(estimator),
+        title=words.about(estimator).title,
         subtitle=words.subtitle(estimator),
         guarantee=account.guarantee,
         facts=words.facts(estimator, account),
@@ -111,8 +111,9 @@ def _reproduce(estimator: Any) -> str:
     plain = clone(estimator)
     if "ledger" in plain.get_params(deep=False):
         plain.set_params(ledger=None)
-    arguments = "X" if type(estimator).__name__.endswith("PCA") else "X, y"
-    homes = dict.fromkeys(("sfumato", getattr(estimator, "_home", "sfumato")))
+    about = words.about(estimator)
+    arguments = "X" if about.own_units else "X, y"
+    homes = dict.fromkeys(("sfumato", about.home))
     imports = "\n".join(f"from {home} import *" for home in homes)
     return f"{imports}\n\n{plain!r}.fit({arguments})"
 

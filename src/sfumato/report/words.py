@@ -10,51 +10,22 @@ from typing import Any
 import numpy as np
 
 from sfumato.bounds import Bounds
+from sfumato.methods.about import About
 from sfumato.report.account import Account
 from sfumato.report.document import Loading
 from sfumato.report.figures import MISSING, plural
 from sfumato.typing import FloatArray, IntArray
 
-TITLES = {
-    "PrivateSIR": "Private sliced inverse regression",
-    "PrivateSparseSIR": "Private sparse sliced inverse regression",
-    "PrivateSAVE": "Private sliced average variance estimation",
-    "PrivateDR": "Private directional regression",
-    "PrivatePCA": "Private principal components",
-    "PrivateSparsePCA": "Private sparse principal components",
-    "PrivateCCA": "Private canonical correlations",
-    "PrivateLDA": "Private linear discriminants",
-    "LabelPrivateSIR": "Sliced inverse regression of randomised labels",
-    "LabelPrivateIHT": "Sparse regression of randomised labels",
-    "LocalSIR": "Sliced inverse regression of randomised records",
-}
-MEANINGS = {
-    "PrivateSAVE": "eigenvalue {:.2g}",
-    "PrivateDR": "eigenvalue {:.2g}",
-    "PrivatePCA": "{:.1%} of the variance",
-    "PrivateSparsePCA": "{:.1%} of the variance",
-    "PrivateCCA": "correlation {:.2f}",
-    "PrivateLDA": "{:.1%} between classes",
-}
-UNITS = {"PrivatePCA": "component", "PrivateSparsePCA": "component", "PrivateCCA": "pair of directions"}
 
-
-def title(estimator: Any) -> str:
-    """What was fitted."""
+def about(estimator: Any) -> About:
+    """What the estimator says of itself; one that says nothing has a title made of its name."""
     name = type(estimator).__name__
-    return _own(estimator, "title") or TITLES.get(name, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))
-
-
-def _own(estimator: Any, word: str) -> str:
-    """What an estimator that stands in none of the tables above says of itself in `_report`."""
-    return str(getattr(estimator, "_report", {}).get(word, ""))
+    return getattr(estimator, "about", About(title=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name), page=""))
 
 
 def unit(estimator: Any) -> str:
     """What one column of the loadings is called."""
-    if hasattr(estimator, "coef_"):
-        return "coefficients"
-    return _own(estimator, "unit") or UNITS.get(type(estimator).__name__, "direction")
+    return "coefficients" if hasattr(estimator, "coef_") else about(estimator).unit
 
 
 def subtitle(estimator: Any) -> str:
@@ -77,23 +48,11 @@ def facts(estimator: Any, account: Account) -> tuple[tuple[str, str], ...]:
         ("Budget", account.budget),
         ("Neighbouring data sets", account.neighbours),
         ("Records", "" if records is None else f"{records:,}"),
-        ("Method", _method(estimator, account)),
+        ("Method", about(estimator).method(estimator)),
         ("Bounds", _bounds(estimator)),
         (plural(unit(estimator)).capitalize(), ", ".join(meanings(estimator))),
     ]
     return tuple((name, value) for name, value in pairs if value)
-
-
-def _method(estimator: Any, account: Account) -> str:
-    chosen = getattr(estimator, "method", None)
-    if _own(estimator, "method"):
-        return _own(estimator, "method")
-    if type(estimator).__name__ in ("PrivateSIR", "PrivateSparseSIR"):
-        steps = any(row.purpose.startswith("descent step") for row in account.rows)
-        screened = "" if kept(estimator) is None else "sign screening, then "
-        if steps or chosen in ("auto", "one-shot"):
-            return screened + ("residual descent" if steps else "one shot")
-    return "" if chosen in (None, "auto") else str(chosen).replace("-", " ")
 
 
 def _bounds(estimator: Any) -> str:
@@ -112,7 +71,7 @@ def _bounds(estimator: Any) -> str:
 def meanings(estimator: Any) -> tuple[str, ...]:
     """What is known of each direction, in the words of its method; of what was not released, a dash."""
     values = getattr(estimator, "explained_variance_ratio_", getattr(estimator, "eigenvalues_", ()))
-    words = _own(estimator, "meaning") or MEANINGS.get(type(estimator).__name__, "explains {:.1%}")
+    words = about(estimator).meaning
     return tuple(words.format(value) if math.isfinite(value) else MISSING for value in values)
 
 
@@ -166,7 +125,7 @@ def _scale(estimator: Any) -> tuple[FloatArray, str]:
     p = int(estimator.n_features_in_)
     if hasattr(estimator, "scale_"):
         return np.asarray(estimator.scale_), PER_DEVIATION
-    if type(estimator).__name__.endswith("PCA") or not hasattr(estimator, "bounds_"):
+    if about(estimator).own_units or not hasattr(estimator, "bounds_"):
         return np.ones(p), PER_UNIT  # principal components are those of the table's own units
     return estimator.bounds_.grid(p).half_width, PER_WIDTH
 

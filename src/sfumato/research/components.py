@@ -7,6 +7,8 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
+from sfumato.methods.about import COMPONENTS as PRINCIPAL
+from sfumato.methods.about import PARAMETERS, SUPPORT, About, Attack, number_or
 from sfumato.methods.base import Session, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import one_of
 from sfumato.methods.pca import PrivatePCA, components_of
@@ -28,6 +30,7 @@ from sfumato.research.rayleigh_flow import (
     zcdp_of,
 )
 from sfumato.research.sums import ProductRows
+from sfumato.schema import Reader, word
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import Moments
 from sfumato.steps.location import Located, Locating, Location, settled
@@ -98,6 +101,10 @@ class PrincipalFlowTask:
         return located, (yield from PrincipalFlow(1.0).run(common_scale(located), self.n_records))
 
 
+CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
+SPARSE_PARAMETERS: dict[str, Reader] = PARAMETERS | {"max_features": number_or()}
+
+
 class RayleighFlowPCA(PrivatePCA):
     """The first principal component by Rayleigh flow (Hu, Xiang, Liu and Wang).
 
@@ -123,13 +130,19 @@ class RayleighFlowPCA(PrivatePCA):
     'matrices of step 10'
     """
 
-    _home: ClassVar[str] = "sfumato.research"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private principal component by Rayleigh flow",
-        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "meaning": "{:.1%} of the variance",
-        "unit": "component",
-    }
+    about: ClassVar[About] = About(
+        title="Private principal component by Rayleigh flow",
+        unit="component",
+        meaning="{:.1%} of the variance",
+        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=(),
+        own_units=True,
+        parameters=CALIBRATED,
+        released=PRINCIPAL,
+        attacks=lambda known: [Attack("RayleighFlowPCA", RayleighFlowPCA(**known))],
+    )
 
     def __init__(
         self,
@@ -275,8 +288,6 @@ def _descend(grid: Grid, clip: float, state: Loadings, n: float) -> Asking[Loadi
 class PaperSparsePCA(PrivateSparsePCA):
     """What the papers' sparse components have in common."""
 
-    _home: ClassVar[str] = "sfumato.research"
-
     def __init__(
         self,
         n_directions: int = 1,
@@ -325,12 +336,21 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
     6
     """
 
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private sparse principal component by truncated Rayleigh flow",
-        "method": "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "meaning": "{:.1%} of the variance",
-        "unit": "component",
-    }
+    about: ClassVar[About] = About(
+        title="Private sparse principal component by truncated Rayleigh flow",
+        unit="component",
+        meaning="{:.1%} of the variance",
+        method=lambda fitted: "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=("max_features",),
+        own_units=True,
+        parameters=SPARSE_PARAMETERS,
+        released=PRINCIPAL | SUPPORT,
+        attacks=lambda known: [
+            Attack("TruncatedRayleighFlowPCA", TruncatedRayleighFlowPCA(**known, max_features=2), n_features=6)
+        ],
+    )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
         k = components_of(self.n_directions, n_features)
@@ -362,12 +382,19 @@ class DPSPCA(PaperSparsePCA):
     'gradient step 3'
     """
 
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-SPCA: private sparse principal components by gradient steps",
-        "method": "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
-        "meaning": "{:.1%} of the variance",
-        "unit": "component",
-    }
+    about: ClassVar[About] = About(
+        title="DP-SPCA: private sparse principal components by gradient steps",
+        unit="component",
+        meaning="{:.1%} of the variance",
+        method=lambda fitted: "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
+        home="sfumato.research",
+        page="methods/sparse-pca.md",
+        options=("max_features",),
+        own_units=True,
+        parameters=SPARSE_PARAMETERS,
+        released=PRINCIPAL | SUPPORT,
+        attacks=lambda known: [Attack("DPSPCA", DPSPCA(**known, max_features=2), n_features=6)],
+    )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
         k, bounds = components_of(self.n_directions, n_features), bounds_only(self, n_features, n_records)

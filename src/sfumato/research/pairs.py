@@ -10,16 +10,18 @@ from sklearn.utils.metaestimators import available_if
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
+from sfumato.methods.about import BOX, CLASSES, CODES, EXPLAINING, EXPLAINING_OPTIONS, About, Attack
 from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair, open_session
-from sfumato.methods.cca import PAIRS, CanonicalTask, PrivateCCA
+from sfumato.methods.cca import PAIRS, RELEASED, CanonicalTask, PrivateCCA, finish_pairs
 from sfumato.methods.inputs import paired_source
-from sfumato.methods.lda import DiscriminantOutcome, DiscriminantTask, PrivateLDA
+from sfumato.methods.lda import RULE, DiscriminantOutcome, DiscriminantTask, PrivateLDA, finish_rule
 from sfumato.methods.parameters import directions_of, one_of
 from sfumato.privacy.asking import Asking, ask, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
+from sfumato.research.components import CALIBRATED
 from sfumato.research.pencil import box
 from sfumato.research.printed_noise import CALIBRATIONS, exact_pair, open_printed
 from sfumato.research.rayleigh_flow import (
@@ -33,6 +35,7 @@ from sfumato.research.rayleigh_flow import (
     rayleigh_flow,
     zcdp_of,
 )
+from sfumato.schema import Node, bounds, optional, places
 from sfumato.statistics.histograms import Bins, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.slices import SlicedMoments
@@ -173,6 +176,18 @@ def printed_discriminant(bounds: Bounds, session: Session, estimator: Any) -> Fl
     return unit_rows((vector / grid.half_width)[None])
 
 
+def _finish_rule(estimator: Any, node: Node) -> None:
+    """With the printed noise only the direction was released; else everything that predicts."""
+    if (estimator._rule is None) != (estimator._used is None) or (
+        estimator._rule is None and estimator.calibration == "tight"
+    ):
+        node.refuse("complete: rule and used go together")
+    if estimator._rule is None:
+        estimator.centres_, estimator.priors_ = np.empty((0, 1)), np.empty(0)
+    else:
+        finish_rule(estimator, node)
+
+
 class RayleighFlowCCA(PrivateCCA):
     """The most correlated pair of directions of two tables, by Rayleigh flow.
 
@@ -198,13 +213,19 @@ class RayleighFlowCCA(PrivateCCA):
     'matrices of step 10'
     """
 
-    _home: ClassVar[str] = "sfumato.research"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private canonical correlations by Rayleigh flow",
-        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "meaning": "correlation {:.2f}",
-        "unit": "pair of directions",
-    }
+    about: ClassVar[About] = About(
+        title="Private canonical correlations by Rayleigh flow",
+        unit="pair of directions",
+        meaning="correlation {:.2f}",
+        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=("second", "q"),
+        parameters=CALIBRATED | {"y_bounds": optional(bounds("q"))},
+        released=RELEASED,
+        finish=finish_pairs,
+        attacks=lambda known: [Attack("RayleighFlowCCA", RayleighFlowCCA(**known, y_bounds=BOX), 4, two_tables=True)],
+    )
 
     def __init__(
         self,
@@ -286,12 +307,18 @@ class RayleighFlowLDA(PrivateLDA):
     'matrices of step 10'
     """
 
-    _home: ClassVar[str] = "sfumato.research"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private linear discriminant by Rayleigh flow",
-        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "meaning": "{:.1%} between classes",
-    }
+    about: ClassVar[About] = About(
+        title="Private linear discriminant by Rayleigh flow",
+        meaning="{:.1%} between classes",
+        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=EXPLAINING_OPTIONS,
+        parameters=CALIBRATED | CLASSES,
+        released=EXPLAINING | {"rule": optional(RULE), "used": optional(places("h", "codes"))},
+        finish=_finish_rule,
+        attacks=lambda known: [Attack("RayleighFlowLDA", RayleighFlowLDA(**known, classes=CODES), responses=CODES)],
+    )
 
     def __init__(
         self,

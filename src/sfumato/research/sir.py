@@ -14,6 +14,17 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
+from sfumato.methods.about import (
+    CLASSES,
+    EXPLAINING,
+    EXPLAINING_OPTIONS,
+    PARAMETERS,
+    SCALE,
+    SUPPORT,
+    About,
+    Attack,
+    number_or,
+)
 from sfumato.methods.base import PrivateReducer, Session, given_of, known_of, open_session
 from sfumato.methods.parameters import directions_of, one_of
 from sfumato.methods.sir import Outcome
@@ -67,6 +78,7 @@ from sfumato.research.rayleigh_flow import (
     rayleigh_flow,
     zcdp_of,
 )
+from sfumato.schema import Reader, whole, word
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import ResponseHistogram
 from sfumato.steps.descent import Fit
@@ -266,10 +278,16 @@ def whole_number(name: str, given: Any, least: int) -> int:
     return int(given)
 
 
+SIR_PARAMETERS: dict[str, Reader] = (
+    PARAMETERS | {"calibration": word((*CALIBRATIONS, FIRST))} | CLASSES | {"n_slices": whole(2), "n_bins": whole(1)}
+)
+SPARSE_PARAMETERS: dict[str, Reader] = SIR_PARAMETERS | {"max_features": number_or("auto", "validate")}
+FOUND = EXPLAINING | SCALE
+
+
 class PaperSIR(PrivateReducer):
     """What the papers' estimators in low dimension have in common."""
 
-    _home: ClassVar[str] = "sfumato.research"
     _method: ClassVar[str]
 
     def __init__(
@@ -377,10 +395,16 @@ class DPIni(PaperSIR):
     """
 
     _method = "dp-ini"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-Ini: private sliced inverse regression in one shot",
-        "method": "Algorithm B.4 of Xia, Zhang and Cai",
-    }
+    about: ClassVar[About] = About(
+        title="DP-Ini: private sliced inverse regression in one shot",
+        method=lambda fitted: "Algorithm B.4 of Xia, Zhang and Cai",
+        home="sfumato.research",
+        page="methods/dp-sir.md",
+        options=EXPLAINING_OPTIONS,
+        parameters=SIR_PARAMETERS,
+        released=FOUND,
+        attacks=lambda known: [Attack("DPIni", DPIni(**known))],
+    )
 
 
 class DPSIR(PaperSIR):
@@ -410,10 +434,19 @@ class DPSIR(PaperSIR):
     """
 
     _method = "dp-sir"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-SIR: private sliced inverse regression by gradient steps",
-        "method": "Algorithm 2 of Xia, Zhang and Cai",
-    }
+    about: ClassVar[About] = About(
+        title="DP-SIR: private sliced inverse regression by gradient steps",
+        method=lambda fitted: "Algorithm 2 of Xia, Zhang and Cai",
+        home="sfumato.research",
+        page="methods/dp-sir.md",
+        options=EXPLAINING_OPTIONS,
+        parameters=SIR_PARAMETERS | {"batches": word(BATCHES)},
+        released=FOUND,
+        attacks=lambda known: [
+            Attack("DPSIR", DPSIR(**known)),
+            Attack("DPSIR, full batches", DPSIR(**known, batches="full")),
+        ],
+    )
 
     def __init__(
         self,
@@ -480,10 +513,16 @@ class RayleighFlowSIR(PaperSIR):
     """
 
     _method = "rayleigh-flow"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private sliced inverse regression by Rayleigh flow",
-        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
-    }
+    about: ClassVar[About] = About(
+        title="Private sliced inverse regression by Rayleigh flow",
+        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=EXPLAINING_OPTIONS,
+        parameters=SIR_PARAMETERS,
+        released=FOUND,
+        attacks=lambda known: [Attack("RayleighFlowSIR", RayleighFlowSIR(**known))],
+    )
 
 
 class PaperSparseSIR(PaperSIR):
@@ -576,10 +615,19 @@ class DPSIni(PaperSparseSIR):
     """
 
     _method = "dp-sini"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-SIni: private sparse sliced inverse regression in one shot",
-        "method": "Algorithm B.5 of Xia, Zhang and Cai",
-    }
+    about: ClassVar[About] = About(
+        title="DP-SIni: private sparse sliced inverse regression in one shot",
+        method=lambda fitted: "Algorithm B.5 of Xia, Zhang and Cai",
+        home="sfumato.research",
+        page="methods/dp-ssir.md",
+        options=(*EXPLAINING_OPTIONS, "max_features"),
+        parameters=SPARSE_PARAMETERS,
+        released=FOUND | SUPPORT,
+        attacks=lambda known: [
+            Attack("DPSIni", DPSIni(**known, max_features=2), n_features=6),
+            Attack("DPSIni, validated", DPSIni(**known, max_features="validate"), n_features=6),
+        ],
+    )
 
 
 class DPSSIR(PaperSparseSIR):
@@ -606,10 +654,16 @@ class DPSSIR(PaperSparseSIR):
     """
 
     _method = "dp-ssir"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-SSIR: private sparse sliced inverse regression by gradient steps",
-        "method": "Algorithm 3 of Xia, Zhang and Cai",
-    }
+    about: ClassVar[About] = About(
+        title="DP-SSIR: private sparse sliced inverse regression by gradient steps",
+        method=lambda fitted: "Algorithm 3 of Xia, Zhang and Cai",
+        home="sfumato.research",
+        page="methods/dp-ssir.md",
+        options=(*EXPLAINING_OPTIONS, "max_features"),
+        parameters=SPARSE_PARAMETERS,
+        released=FOUND | SUPPORT,
+        attacks=lambda known: [Attack("DPSSIR", DPSSIR(**known, max_features=2), n_features=6)],
+    )
 
 
 class TruncatedRayleighFlowSIR(PaperSparseSIR):
@@ -638,10 +692,18 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """
 
     _method = "truncated-rayleigh-flow"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private sparse sliced inverse regression by truncated Rayleigh flow",
-        "method": "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-    }
+    about: ClassVar[About] = About(
+        title="Private sparse sliced inverse regression by truncated Rayleigh flow",
+        method=lambda fitted: "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=(*EXPLAINING_OPTIONS, "max_features"),
+        parameters=SPARSE_PARAMETERS,
+        released=FOUND | SUPPORT,
+        attacks=lambda known: [
+            Attack("TruncatedRayleighFlowSIR", TruncatedRayleighFlowSIR(**known, max_features=2), n_features=6)
+        ],
+    )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
         task = super()._task(n_features, n_records, response)
