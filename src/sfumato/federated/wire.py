@@ -16,16 +16,9 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import SfumatoError
+from sfumato.statistics import histograms
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import (
-    Bins,
-    DistanceHistograms,
-    LinearHistograms,
-    NormHistogram,
-    OctaveHistograms,
-    ResponseHistogram,
-)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
@@ -35,37 +28,37 @@ from sfumato.sums import BoundedSum
 
 FIELDS: Mapping[type, Mapping[str, Any]] = {
     Grid: {"centre": "floats", "half_width": "floats", "limits": "floats or null"},
-    Bins: {"edges": "floats", "categories": "count or null"},
+    histograms.Bins: {"edges": "floats", "categories": "count or null"},
     Whitening: {"source": Grid, "matrix": "floats", "mean": "floats", "cap": "number"},
     Residual: {
         "whitening": Whitening,
-        "bins": Bins,
+        "bins": histograms.Bins,
         "table": "floats",
         "coefficients": "floats",
         "scale": "number",
     },
-    ResponseHistogram: {"bins": Bins},
-    NormHistogram: {"source": Grid},
-    OctaveHistograms: {"n_features": "count"},
-    LinearHistograms: {"lower": "floats", "upper": "floats", "bins": "count"},
-    DistanceHistograms: {"middle": "floats", "step": "floats"},
+    histograms.ResponseHistogram: {"bins": histograms.Bins},
+    histograms.NormHistogram: {"source": Grid},
+    histograms.OctaveHistograms: {"n_features": "count"},
+    histograms.LinearHistograms: {"lower": "floats", "upper": "floats", "bins": "count"},
+    histograms.DistanceHistograms: {"middle": "floats", "step": "floats"},
     Moments: {"source": Grid, "radius": "number", "centre_weight": "number"},
     ResidualHistogram: {"residual": Residual},
     ResidualProduct: {"residual": Residual, "size": "number"},
     SlicedMoments: {
         "whitening": Whitening,
-        "bins": Bins,
+        "bins": histograms.Bins,
         "slice_of": "integers",
         "n_slices": "count",
         "slice_weight": "number",
         "count_weight": "number",
     },
-    SignScores: {"centre": "floats", "bins": Bins, "table": "floats"},
+    SignScores: {"centre": "floats", "bins": histograms.Bins, "table": "floats"},
     OnColumns: {"query": "question", "columns": "integers"},
     ProjectionHistogram: {
         "whitening": Whitening,
         "direction": "floats",
-        "bins": Bins,
+        "bins": histograms.Bins,
         "group_of": "integers",
         "n_groups": "count",
         "columns": "count",
@@ -92,7 +85,7 @@ def encode(value: Any) -> dict[str, Any]:
     return {"kind": type(value).__name__} | {name: _encoded(getattr(value, name), of) for name, of in fields.items()}
 
 
-def canonical(data: Any) -> str:
+def dump_json(data: Any) -> str:
     """JSON text, the same for the same data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -100,7 +93,7 @@ def canonical(data: Any) -> str:
 def digest(data: Any) -> str:
     """Fingerprint of JSON data: the same question has the same one."""
     try:
-        return hashlib.sha256(canonical(data).encode()).hexdigest()
+        return hashlib.sha256(dump_json(data).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError):
         raise RefusedError("the question holds something that is not plain, finite JSON.") from None
 
