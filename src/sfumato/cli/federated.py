@@ -10,6 +10,7 @@ import typer
 from sfumato.cli.fit_options import EstimatorOptions
 from sfumato.cli.ledger import say_what_is_left
 from sfumato.cli.options import (
+    Categorical,
     Classes,
     Delta,
     Directions,
@@ -82,7 +83,7 @@ def simulate(
 @federated_app.command()
 def site(
     data: Annotated[str, typer.Argument(help="The site's records; they stay here.")],
-    response: Annotated[str, typer.Option("--response", "-y", help="Column to explain.")],
+    response: Response,
     name: Annotated[str, typer.Option(help="The site's name, as the coordinator will see it.")],
     coordinator: Annotated[str, typer.Option(help="host:port of the coordinator.")],
     ca: Annotated[Path, typer.Option(help="Certificate of the authority that signed the coordinator's certificate.")],
@@ -90,10 +91,7 @@ def site(
     features: Annotated[
         list[str] | None, typer.Option(help="Columns to explain it with, as a,b,c (all others if not given).")
     ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(help="Public categories of a feature, as ward=north|south; the first is the reference."),
-    ] = None,
+    categorical: Categorical = None,
     create_ledger: Annotated[
         bool, typer.Option("--create-ledger", help="Open a new account, with --cap; only for records without one.")
     ] = False,

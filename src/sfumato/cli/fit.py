@@ -13,23 +13,30 @@ from sfumato.cli.family import check_options
 from sfumato.cli.fit_options import EstimatorOptions, TableOptions, count_features, explain_fit, prepare
 from sfumato.cli.ledger import open_cap_ledger, say_what_is_left
 from sfumato.cli.options import (
-    BUDGET,
-    STUDY,
     AnyDirections,
     AnyMethod,
+    AnyResponse,
+    BoundsFile,
+    CapLedger,
+    Categorical,
     Classes,
     Delta,
+    DropMissing,
+    DryRun,
     Epsilon,
     Estimator,
+    Features,
     MaxFeatures,
+    OutDirectory,
     Person,
     Picture,
     Relation,
     ResponseKind,
     Rho,
     RowsPerPerson,
+    Second,
+    Seed,
     Slices,
-    complete_column,
     read_categories,
     read_kind,
     split_names,
@@ -50,78 +57,28 @@ def fit(
         str, typer.Argument(help="CSV, Parquet, Arrow or Feather file, or a pattern such as 'data/*.parquet'.")
     ],
     estimator: Estimator = "sir",
-    response: Annotated[
-        str | None,
-        typer.Option(
-            "--response", "-y", help="Column to explain.", autocompletion=complete_column, rich_help_panel=STUDY
-        ),
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns to use, as a,b,c; a pattern such as 'lab_*' will do (all others if not given).",
-            rich_help_panel=STUDY,
-        ),
-    ] = None,
-    second: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns of the second set (cca), as a,b,c or a pattern.", rich_help_panel=STUDY),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Directory for report.html, model.json and directions.csv; sfumato-ESTIMATOR-TIME if not given.",
-        ),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and spend nothing.")] = False,
+    response: AnyResponse = None,
+    features: Features = None,
+    second: Second = None,
+    out: OutDirectory = None,
+    dry_run: DryRun = False,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
     relation: Relation = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = None,
-    cap_ledger: Annotated[
-        Path | None,
-        typer.Option(
-            help="A ledger file shared by all runs on the same records; it refuses to pass its cap.",
-            rich_help_panel=BUDGET,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Seeded noise, for a rehearsal: NOT private.", rich_help_panel=BUDGET),
-    ] = None,
-    bounds: Annotated[
-        str,
-        typer.Option(
-            help="TOML file with the range of features; others, or with 'none' all, are found privately. 'search': "
-            "even if there are few records.",
-            rich_help_panel=STUDY,
-        ),
-    ] = "none",
+    cap_ledger: CapLedger = None,
+    seed: Seed = None,
+    bounds: BoundsFile = "none",
     directions: AnyDirections = None,
     method: AnyMethod = None,
     classes: Classes = None,
     response_kind: ResponseKind = None,
     max_features: MaxFeatures = None,
     slices: Slices = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Public categories of a feature, as ward=north|south; the first is the reference.",
-            rich_help_panel=STUDY,
-        ),
-    ] = None,
-    drop_missing: Annotated[
-        bool,
-        typer.Option(
-            "--drop-missing",
-            help="Leave out incomplete rows. How many there are is private: neighbours then differ by add-remove.",
-            rich_help_panel=STUDY,
-        ),
-    ] = False,
+    categorical: Categorical = None,
+    drop_missing: DropMissing = False,
     picture: Picture = None,
 ) -> None:
     """Find the few directions of a table that matter, privately.
@@ -241,7 +198,7 @@ def _run(table: TableOptions, options: EstimatorOptions, given: Path | None, cap
                 purpose = f"fit {table.title}" + (f" by {options.estimator}" if options.estimator != "sir" else "")
                 ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
                 fitted, shown = _fit(table, options, ledger, draft, bar)
-        except (KeyboardInterrupt, SystemExit):
+        except (KeyboardInterrupt, SystemExit):  # Ctrl-C, or SIGTERM (see terminal.py): it may have cost something
             _say_what_it_cost(draft, ledger)
             raise
     show_document(stdout(), shown, table.title, meanings(fitted))

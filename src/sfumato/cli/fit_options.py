@@ -61,7 +61,7 @@ class EstimatorOptions:
             budget_of(epsilon, delta, self.rho)
         if self.method is not None:
             self.member.check_method(self.method)
-        seed = self.seed if noise_of(self.seed) else None
+        seed = self.seed if noise_of(self.seed) else None  # noise_of refuses what is no seed
         budget = {"epsilon": epsilon, "delta": delta, "rho": self.rho, "relation": relation_of(self.relation)}
         unit_of(self.rows_per_person, has_ids=False)  # refuses what is no number of rows
         budget |= {"rows_per_person": self.rows_per_person}

@@ -131,6 +131,64 @@ MaxFeatures = Annotated[
 Slices = Annotated[
     int | None, typer.Option(help="Slices of a numeric response (save, dr; 5 if not given).", rich_help_panel=STUDY)
 ]
+AnyResponse = Annotated[
+    str | None,
+    typer.Option("--response", "-y", help="Column to explain.", autocompletion=complete_column, rich_help_panel=STUDY),
+]
+Features = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns to use, as a,b,c; a pattern such as 'lab_*' will do (all others if not given).",
+        rich_help_panel=STUDY,
+    ),
+]
+Second = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns of the second set (cca), as a,b,c or a pattern.", rich_help_panel=STUDY),
+]
+OutDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Directory for report.html, model.json and directions.csv; sfumato-ESTIMATOR-TIME if not given.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and spend nothing.")]
+CapLedger = Annotated[
+    Path | None,
+    typer.Option(
+        help="A ledger file shared by all runs on the same records; it refuses to pass its cap.",
+        rich_help_panel=BUDGET,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Seeded noise, for a rehearsal: NOT private.", rich_help_panel=BUDGET),
+]
+BoundsFile = Annotated[
+    str,
+    typer.Option(
+        help="TOML file with the range of features; others, or with 'none' all, are found privately. 'search': "
+        "even if there are few records.",
+        rich_help_panel=STUDY,
+    ),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Public categories of a feature, as ward=north|south; the first is the reference.",
+        rich_help_panel=STUDY,
+    ),
+]
+DropMissing = Annotated[
+    bool,
+    typer.Option(
+        "--drop-missing",
+        help="Leave out incomplete rows. How many there are is private: neighbours then differ by add-remove.",
+        rich_help_panel=STUDY,
+    ),
+]
 
 
 def split_names(given: Sequence[str] | None) -> list[str] | None:

@@ -41,9 +41,9 @@ def write_report(shown: "Document", draft: Path) -> None:
 
 def _directions(estimator: Any) -> Iterator[list[str]]:
     """One line for each feature; a sparse method has those that it kept."""
-    from sfumato.report.words import feature_names, kept
+    from sfumato.report.words import feature_names, kept_features
 
-    names, chosen = feature_names(estimator), kept(estimator)
+    names, chosen = feature_names(estimator), kept_features(estimator)
     places = range(len(names)) if chosen is None else chosen.tolist()
     yield ["feature", *_headings(("direction", "standard_error"), len(estimator.directions_))]
     yield from _lines(names, places, estimator.directions_, estimator.standard_errors_)
@@ -112,7 +112,7 @@ def _project(estimator: Any, sides: "list[Columns]", tables: list[Any], draft: P
     sets = ("",) if len(sides) == 1 else ("first_", "second_")
     names = [f"{name}direction_{k + 1}" for name in sets for k in range(len(estimator.directions_))]
     schema = pa.schema([(name, pa.float64()) for name in names])
-    if hasattr(estimator, "predict"):
+    if hasattr(estimator, "predict"):  # discriminants of declared classes alone have it
         schema = schema.append(pa.field("class", pa.string()))
     with open_writer(draft, schema) as writer:
         for encoded in _encoded(sides, tables, drop):

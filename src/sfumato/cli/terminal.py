@@ -107,7 +107,7 @@ class CommandGroup(TyperGroup):
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run, and exit with a documented code."""
-        kwargs["standalone_mode"] = False
+        kwargs["standalone_mode"] = False  # else typer prints failures itself, and in its own words
         with _terminable():
             sys.exit(_code_of(lambda: super(CommandGroup, self).main(*args, **kwargs)))
 
@@ -132,7 +132,7 @@ def _code_of(run: Any) -> int:
         return _refuse(str(error), NO_BUDGET)
     except SfumatoError as error:
         return _refuse(str(error), BAD_INPUT)
-    except BrokenPipeError:
+    except BrokenPipeError:  # `sfumato ... | head`: at exit Python flushes stdout and would complain once more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNEXPECTED
     except OSError as error:

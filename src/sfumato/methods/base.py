@@ -19,7 +19,7 @@ from sfumato.methods.parameters import sizes_of
 from sfumato.methods.reporting import Reporting
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.door import Behind, Door, opened
+from sfumato.privacy.door import Behind, Door, open_door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
@@ -67,7 +67,7 @@ class Session:
         unit = self.ledger.unit
         setting, calibrated = Central(self.source), task.plan().calibrate(self.budget, unit.factor)
         curator = Curator(setting, calibrated, self.ledger, self.noise)
-        return opened(curator, Behind(setting, calibrated, self.ledger.relation, unit=unit))
+        return open_door(curator, Behind(setting, calibrated, self.ledger.relation, unit=unit))
 
 
 def open_session(

@@ -38,7 +38,7 @@ def render(document: Document) -> str:
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
-    return svg.printable(
+    return svg.printable(  # last, over the whole page: names from a table may hold what no document may
         _template().render(
             document=document,
             loading_charts=[Markup(charts.loading_chart(document.loadings, k)) for k in range(document.n_directions)],

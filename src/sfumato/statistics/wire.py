@@ -112,7 +112,7 @@ def encode(value: Any) -> dict[str, Any]:
     return {"kind": type(value).__name__} | {name: _encoded(getattr(value, name), of) for name, of in fields.items()}
 
 
-def canonical(data: Any) -> str:
+def dump_json(data: Any) -> str:
     """JSON text, the same for the same data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -120,7 +120,7 @@ def canonical(data: Any) -> str:
 def digest(data: Any) -> str:
     """Fingerprint of JSON data: the same question has the same one."""
     try:
-        return hashlib.sha256(canonical(data).encode()).hexdigest()
+        return hashlib.sha256(dump_json(data).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError):
         raise RefusedError("the question holds something that is not plain, finite JSON.") from None
 

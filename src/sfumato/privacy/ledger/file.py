@@ -20,10 +20,10 @@ from sfumato.privacy.ledger.lines import (
     START,
     VERSION,
     LedgerLine,
-    altered,
     budget_to,
     entry_to,
     event_to,
+    is_altered_header,
     read_line,
     seal,
 )
@@ -269,7 +269,7 @@ class FileLedger(Ledger):
         if not raw:
             return f"ledger: {self.path} is empty, which no ledger ever is; restore it from a backup or check the path."
         first = raw.partition(b"\n")[0]
-        if altered(first):
+        if is_altered_header(first):
             return f"ledger: {self.path} was altered, in its first line; restore it from a backup."
         return f"ledger: {self.path} has no readable header; restore it from a backup or check the path."
 
