@@ -95,11 +95,12 @@ def test_the_report_is_in_the_words_of_its_method(name, fitted, tmp_path):
 def test_the_page_is_made_of_released_values_only(name, fitted):
     """What is left of the records after a fit has no row per record, and the page is a function of it alone."""
     estimator = fitted(name)
+    page = render(build_document(estimator))  # first: what is worked out from the releases is kept when asked for
     assert N not in rows_in(vars(estimator), set()) - {0}
     released = {key: value for key, value in vars(estimator).items() if key.endswith("_") and not key.startswith("_")}
     copy = clone(estimator)
     vars(copy).update(pickle.loads(pickle.dumps(released)))
-    assert render(build_document(copy)) == render(build_document(estimator))
+    assert render(build_document(copy)) == page
 
 
 @pytest.mark.parametrize("name", CASES)

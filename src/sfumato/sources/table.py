@@ -88,7 +88,7 @@ def readable(path: Path, form: str, names: Sequence[str] = ()) -> Iterator[None]
     """Turn a reader's complaint into ours: pyarrow quotes the offending cell, which must not be seen."""
     try:
         yield
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         place = re.match(r"In CSV column #(\d+):", str(error))
         if place and int(place[1]) < len(names):
             name = names[int(place[1])]

@@ -24,7 +24,8 @@ class CsvTable(Table):
     Columns of declared categories are read as text. The kind of any other column is guessed from the first megabyte
     and holds for the whole file: a cell that does not fit is refused. Empty cells and unquoted NA, NaN or null are
     missing. One line is one record: a quote that is not closed on its line would make cells of the records below it
-    part of its own, so cells that go on on the next line are refused.
+    part of its own, so cells that go on on the next line are refused. An empty line is no record; in a file of one
+    column it may be a record whose cell is missing, and is refused.
     """
 
     has_types = False
@@ -53,9 +54,11 @@ class CsvTable(Table):
         )
         found = 0
         with readable(self.path, "CSV", self.names):
-            for batch in self._open(options):
+            for batch in self._open(options, skip_empty=len(self.names) > 1):
                 found += batch.num_rows
                 yield from sliced(batch, rows)
+        if found > self._lines - 1:
+            raise InputError(f"data: {self.path} has empty lines; remove them, or write what the missing cells are.")
         if found != self._lines - 1:  # a record takes at least one line, so as many records as lines take one each
             raise InputError(
                 f"data: {self.path} has a cell that goes on on the next line, or a quote that is not closed; keep "
@@ -97,8 +100,8 @@ class CsvTable(Table):
             first = stream.read(2**16).decode("utf-8", errors="replace").lstrip().partition("\n")[0]
         return max(_DELIMITERS, key=first.count)
 
-    def _open(self, options: Any) -> Any:
-        parse = pcsv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
+    def _open(self, options: Any, skip_empty: bool = True) -> Any:
+        parse = pcsv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, ignore_empty_lines=skip_empty)
         return pcsv.open_csv(self.path, parse_options=parse, convert_options=options)
 
 
