@@ -80,6 +80,14 @@ def fit(
     categorical: Categorical = None,
     drop_missing: DropMissing = False,
     picture: Picture = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="How much of the records may stay in memory between passes, as 2GB; 1GiB if not given."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Address of the scheduler of a Dask cluster that adds, as tls://scheduler:8786."),
+    ] = None,
 ) -> None:
     """Find the few directions of a table that matter, privately.
 
@@ -99,6 +107,8 @@ def fit(
         drop_missing,
         read_kind(response_kind),
         person,
+        memory,
+        cluster,
     )
     options = EstimatorOptions(
         estimator,

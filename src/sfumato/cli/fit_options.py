@@ -101,6 +101,8 @@ class TableOptions:
     drop_missing: bool
     response_kind: "ResponseKind | None" = None
     person: str | None = None
+    memory: str | None = None
+    cluster: str | None = None
 
     @property
     def title(self) -> str:
@@ -109,10 +111,11 @@ class TableOptions:
 
     def source(self, classes: Sequence[str] | None) -> "FileSource":
         """The records; nothing but the names and kinds of the columns has been read yet."""
+        from sfumato.sources.base import MEMORY, bytes_of
         from sfumato.sources.files import open_source
         from sfumato.sources.names import find
 
-        return open_source(
+        source = open_source(
             find(self.data),
             self.response,
             self.features,
@@ -122,7 +125,10 @@ class TableOptions:
             second=self.second or (),
             response_kind=self.response_kind,
             person=self.person,
+            memory=MEMORY if self.memory is None else bytes_of(self.memory),
         )
+        source.cluster = self.cluster
+        return source
 
     def public_bounds(self, source: "FileSource") -> "dict[str, GivenBounds]":
         """The bounds that were given, of each table."""

@@ -16,7 +16,7 @@ from sfumato.federated.terms import Terms, question_kind, run_from, terms_from
 from sfumato.federated.wire import Decoder, RefusedError, digest, dump_json
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
-from sfumato.settings.central import Central
+from sfumato.settings import adder_of
 from sfumato.settings.federated import open_site, site_plan
 from sfumato.sources import Source
 from sfumato.statistics.columns import OnColumns
@@ -98,7 +98,7 @@ class Site:
             return
         ledger = self.ledger(purpose=f"federated run {terms.run}")
         self._refuse_unless_safe(terms, ledger)
-        self._source.check()
+        adder_of(self._source).check()
         self._counted(terms.unit)
         try:
             ledger.reserve(site_plan(terms.plan(), terms.trust))
@@ -128,7 +128,7 @@ class Site:
         self._store.claim(terms.run, line, fingerprint)
         plan = terms.plan()
         try:
-            door = open_site(Central(self._counted(terms.unit)), plan, ledger, noise, terms.trust, self.name)
+            door = open_site(adder_of(self._counted(terms.unit)), plan, ledger, noise, terms.trust, self.name)
             picks = plan.line(line).mechanism == "selection"
             value = door.select(query, line).astype(np.float64) if picks else door.answer(query, line).value
         except BudgetError as error:

@@ -26,7 +26,7 @@ from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relatio
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Response
-from sfumato.settings.central import Central
+from sfumato.settings import adder_of
 from sfumato.sources import ResponseKind, Source, declared_response
 from sfumato.steps.location import Located, Location, check_search, location_share
 from sfumato.typing import FloatArray, IntArray
@@ -65,7 +65,7 @@ class Session:
         if isinstance(bounds, Location):
             check_search(bounds, self.n_records, self.budget.mu() / self.ledger.unit.factor, stacklevel=4)
         unit = self.ledger.unit
-        setting, calibrated = Central(self.source), task.plan().calibrate(self.budget, unit.factor)
+        setting, calibrated = adder_of(self.source), task.plan().calibrate(self.budget, unit.factor)
         curator = Curator(setting, calibrated, self.ledger, self.noise)
         return open_door(curator, Behind(setting, calibrated, self.ledger.relation, unit=unit))
 

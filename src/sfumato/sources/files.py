@@ -69,6 +69,11 @@ class FileSource(Source):
         Bytes that may be kept from one pass to the next. The first pass decodes everything and checks it. Later ones
         decode only the columns that a question touches, and nothing of what was kept: all features if they fit, else
         the responses and what questions have in common (the whitened integers), as far as there is room.
+
+    Attributes
+    ----------
+    recipe : dict
+        How another process opens the same source (`open_recipe`), as plain JSON data: public values only.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class FileSource(Source):
         person: str | None = None,
         memory: int = MEMORY,
     ) -> None:
+        self.recipe: dict[str, Any] = {}
         self._memory = Memory(memory)
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._tables, self.columns, self.second, self._drop = tuple(tables), columns, second, drop_missing
@@ -138,7 +144,7 @@ class FileSource(Source):
         return [Place(i, part) for i, table in enumerate(self._tables) for part in range(table.parts())]
 
     def split(self, parts: Sequence[Any]) -> list[Any]:
-        return [piece for part in parts for piece in self._pieces(part)]
+        return [piece for part in parts for piece in self._pieces(Place(*part))]
 
     def _pieces(self, place: Place) -> list[Place]:
         """The chunks of a part that is in memory: threads may share them."""
@@ -165,6 +171,7 @@ class FileSource(Source):
         if self._person is None:
             return super().first_rows(rows)
         tally, other = Tally(rows), copy.copy(self)
+        other.recipe = self.recipe | {"rows_per_person": rows}
         other._known = {}  # what was read so far has all rows
         other._counted = {place[:2]: np.packbits(self._first(tally, place)) for place in self.parts()}
         return other
@@ -392,7 +399,7 @@ def open_source(
         raise InputError(f"second: {twice[0]!r} is among the features of the first set too; name it once.")
     both = Columns((*chosen, *other), {name: tuple(values) for name, values in (categorical or {}).items()})
     columns, others = both.only(chosen), both.only(other) if other else None
-    return FileSource(
+    source = FileSource(
         tables,
         columns,
         response,
@@ -403,6 +410,27 @@ def open_source(
         person=person,
         memory=memory,
     )
+    source.recipe = {
+        "paths": [str(path.absolute()) for path in paths],
+        "response": response,
+        "features": chosen,
+        "classes": None if classes is None else list(keys_of(classes, "classes")),
+        "categorical": {name: list(keys_of(values, "categorical")) for name, values in both.categorical.items()},
+        "drop_missing": drop_missing,
+        "second": list(other),
+        "response_kind": response_kind,
+        "person": person,
+        "memory": memory,
+    }
+    return source
+
+
+def open_recipe(recipe: Mapping[str, Any]) -> Source:
+    """The source of `FileSource.recipe`, in whichever process: the same records in the same parts."""
+    wanted = dict(recipe)
+    rows = wanted.pop("rows_per_person", None)
+    source = open_source([Path(name) for name in wanted.pop("paths")], **wanted)
+    return source if rows is None else source.first_rows(rows)
 
 
 def _check_person(table: Table, person: str) -> None:

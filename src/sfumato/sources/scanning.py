@@ -23,6 +23,7 @@ def scan(
     response_kind: ResponseKind | None = None,
     person: str | None = None,
     memory: int | str = MEMORY,
+    cluster: Any = None,
 ) -> Source:
     """Records in files (Parquet, CSV, Arrow, Feather) or an Arrow table, read chunk by chunk.
 
@@ -47,7 +48,10 @@ def scan(
         the order of the table, count.
     memory : int or str
         Bytes of records that may be kept from one pass over files to the next, as a number or as in "2GB". What does
-        not fit is read again when it is needed; the answer is the same.
+        not fit is read again when it is needed; the answer is the same. On a cluster it is that of each worker.
+    cluster : dask.distributed.Client or str, optional
+        Who adds the records up, by a client or the address of a scheduler (``tls://host:8786``). The files must have
+        the same names on all workers. The answer is the same to the last bit.
 
     Returns
     -------
@@ -63,6 +67,8 @@ def scan(
     ('a', 'b')
     """
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
+        if cluster is not None:
+            raise InputError("cluster: workers read files themselves; scan files that they can open, not a table.")
         return _from_table(source, response, features, classes, second or (), response_kind, person)
     from sfumato.sources.files import open_source
     from sfumato.sources.formats import open_tables
@@ -71,7 +77,7 @@ def scan(
     limit = bytes_of(memory)
     declared_response(True, classes, response_kind)  # refuses what is no list, and no kind
     chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features, second or (), person)
-    return open_source(
+    found = open_source(
         paths,
         response,
         chosen,
@@ -81,6 +87,8 @@ def scan(
         person=person,
         memory=limit,
     )
+    found.cluster = cluster
+    return found
 
 
 def _from_table(

@@ -125,6 +125,10 @@ def digest(data: Any) -> str:
         raise RefusedError("the question holds something that is not plain, finite JSON.") from None
 
 
+FORMAT = digest({kind.__name__: {name: str(of) for name, of in fields.items()} for kind, fields in FIELDS.items()})
+"""Fingerprint of the format: processes that have the same one can read each other's questions."""
+
+
 class Decoder:
     """Reads questions back. Equal parts become one object, so that records are whitened once, not per step.
 
@@ -157,7 +161,7 @@ class Decoder:
     def _object(self, data: Any, wanted: type | None, depth: int = 0) -> Any:
         kind = self._kinds.get(data["kind"]) if isinstance(data, dict) and isinstance(data.get("kind"), str) else None
         if kind is None or wanted not in (None, kind) or depth > _DEEPEST:
-            raise RefusedError("the question is of a kind that is not answered.")
+            raise RefusedError("the question is of a kind that sites do not answer.")
         if set(data) != {"kind", *FIELDS[kind]}:
             raise RefusedError(f"the question's {kind.__name__} does not have the known fields.")
         key = digest(data)

@@ -1,0 +1,102 @@
+"""What a worker of a cluster does: (source, parts, question) to integers. No other code of ours runs there.
+
+A task names files, parts of them and a question, all as plain JSON; records are read by the worker and stay in its
+memory. What it gives back is an exact sum without noise, which is why the cluster belongs to the curator.
+"""
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from sfumato.errors import InputError, SfumatoError
+from sfumato.settings.central import Central
+from sfumato.sources import Source
+from sfumato.statistics.wire import Decoder
+from sfumato.sums import BoundedSum
+from sfumato.typing import IntArray
+
+_SOURCES = 2
+"""Sources a worker keeps open: one, and the same with the first rows of each person."""
+
+_FAILED = "cluster: a worker failed ({}); see that it can read the data and has the same version of sfumato."
+
+
+class WorkerError(SfumatoError):
+    """A worker failed; the sentence names the type of the error and nothing else, its text may quote a record."""
+
+
+def add_parts(recipe: str, parts: Sequence[Sequence[int]], question: str) -> IntArray:
+    """The exact sum of a question over some parts of a source.
+
+    Parameters
+    ----------
+    recipe : str
+        How to open the source (`sfumato.sources.files.FileSource.recipe`), as JSON.
+    parts : sequence of (file, part)
+        Which of its parts.
+    question : str
+        A bounded sum (`sfumato.statistics.wire`), as JSON.
+    """
+    try:
+        opened = _open(recipe)
+        return Central(opened.source, threads=1).sum_parts(opened.query(question), parts)
+    except InputError:
+        raise
+    except Exception as error:
+        raise WorkerError(
+            f"cluster: a worker failed ({type(error).__name__}); see that it can read the data."
+        ) from None
+
+
+def check_parts(recipe: str, parts: Sequence[Sequence[int]]) -> str | None:
+    """Why some parts of a source are refused, as a sentence that names no value; None if they are not."""
+    try:
+        Central(_open(recipe).source, threads=1).check_parts(parts)
+    except InputError as error:
+        return str(error)
+    except Exception as error:
+        return _FAILED.format(type(error).__name__)
+    return None
+
+
+class _Opened:
+    """A source, and the questions that were asked about it last.
+
+    Equal whitenings of different questions are one object, or their records would be whitened for each question.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._decoder = Decoder()
+        self._asked: OrderedDict[str, BoundedSum] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def query(self, question: str) -> BoundedSum:
+        """The question as a sum; read once for all tasks that ask it."""
+        digest = hashlib.sha256(question.encode()).hexdigest()
+        with self._lock:
+            if digest not in self._asked:
+                self._asked[digest] = self._decoder.query(json.loads(question))
+            if len(self._asked) > 4:
+                self._asked.popitem(last=False)
+            return self._asked[digest]
+
+
+_opening = threading.Lock()
+
+
+def _open(recipe: str) -> _Opened:
+    with _opening:  # two threads that ask at once get the same
+        return _reopen(recipe)
+
+
+@lru_cache(_SOURCES)
+def _reopen(recipe: str) -> _Opened:
+    from sfumato.sources.files import open_recipe
+
+    wanted: dict[str, Any] = json.loads(recipe)
+    return _Opened(open_recipe(wanted))
