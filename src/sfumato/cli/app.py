@@ -13,6 +13,7 @@ from sfumato.cli.fit import explain, fit
 from sfumato.cli.local import local_app
 from sfumato.cli.reproduce import reproduce
 from sfumato.cli.results import report, transform
+from sfumato.cli.serve import serve
 from sfumato.cli.terminal import CommandGroup
 
 EPILOG = (
@@ -53,6 +54,7 @@ def start(
 
 app.command(rich_help_panel="Start")(demo)
 app.add_typer(datasets_app, name="datasets", rich_help_panel="Start")
+app.command(rich_help_panel="Start")(serve)
 app.command(rich_help_panel="Fit")(fit)
 app.command(rich_help_panel="Fit")(explain)
 app.add_typer(bounds_app, name="bounds", rich_help_panel="Fit")

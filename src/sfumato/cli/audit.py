@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.output import new_file
-from sfumato.cli.terminal import as_usage, show_progress, stdout
-from sfumato.errors import BudgetError, InputError
+from sfumato.cli.terminal import show_progress, stdout
+from sfumato.errors import BudgetError, InputError, as_usage
 
 if TYPE_CHECKING:
     from sfumato.audit import AuditResult

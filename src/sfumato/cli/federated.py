@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.fit_options import EstimatorOptions
 from sfumato.cli.ledger import say_what_is_left
 from sfumato.cli.options import (
     Categorical,
@@ -20,12 +19,10 @@ from sfumato.cli.options import (
     Relation,
     ResponseKind,
     RowsPerPerson,
-    read_categories,
-    read_kind,
-    split_names,
 )
-from sfumato.cli.terminal import as_usage, note, show_progress, stdout
-from sfumato.errors import InputError
+from sfumato.cli.terminal import note, show_progress, stdout
+from sfumato.errors import InputError, as_usage
+from sfumato.study.options import EstimatorOptions, read_categories, read_kind, split_names
 
 if TYPE_CHECKING:
     from sfumato.bounds import Bounds

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.family import check_options
-from sfumato.cli.fit_options import EstimatorOptions, TableOptions, count_features, explain_fit, prepare
 from sfumato.cli.ledger import open_cap_ledger, say_what_is_left
 from sfumato.cli.options import (
     AnyDirections,
@@ -37,9 +35,6 @@ from sfumato.cli.options import (
     Second,
     Seed,
     Slices,
-    read_categories,
-    read_kind,
-    split_names,
 )
 from sfumato.cli.output import Draft, default_directory, new_directory
 from sfumato.cli.results import RESULTS, write_model, write_report
@@ -47,6 +42,17 @@ from sfumato.cli.terminal import Bar, note, show_progress, stdout
 from sfumato.errors import PrivacyWarning
 from sfumato.progress import listening
 from sfumato.signals import patient
+from sfumato.study.family import check_options
+from sfumato.study.options import (
+    EstimatorOptions,
+    TableOptions,
+    count_features,
+    explain_fit,
+    prepare,
+    read_categories,
+    read_kind,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from sfumato.privacy.ledger import FileLedger

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.terminal import as_usage, note, stdout
-from sfumato.errors import InputError
+from sfumato.cli.terminal import note, stdout
+from sfumato.errors import InputError, as_usage
 
 if TYPE_CHECKING:
     from sfumato.privacy.budget import Budget

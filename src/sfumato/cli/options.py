@@ -1,10 +1,8 @@
 """Options shared by commands: their help, and how their text is read."""
 
-import csv
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -189,40 +187,3 @@ DropMissing = Annotated[
         rich_help_panel=STUDY,
     ),
 ]
-
-
-def split_names(given: Sequence[str] | None) -> list[str] | None:
-    """Names separated by commas, in one option or several; quote one that has a comma itself.
-
-    >>> split_names(["age, sex", '"los, days"'])
-    ['age', 'sex', 'los, days']
-    """
-    if not given:
-        return None
-    return [name.strip() for row in csv.reader(given, skipinitialspace=True) for name in row if name.strip()]
-
-
-def read_kind(given: str | None) -> Literal["numeric", "categorical"] | None:
-    """The declared kind of a response."""
-    if given is None:
-        return None
-    from sfumato.sources import response_kind_of
-
-    return response_kind_of(given)
-
-
-def read_categories(given: Sequence[str] | None) -> dict[str, list[str]]:
-    """Declared categories, from ``column=a|b|c``.
-
-    >>> read_categories(["ward=north|south"])
-    {'ward': ['north', 'south']}
-    """
-    declared: dict[str, list[str]] = {}
-    for text in given or ():
-        name, sign, values = text.rpartition("=")
-        if not sign or not name:
-            raise InputError(f"categorical: write {text!r} as column=a|b|c.")
-        if name in declared:
-            raise InputError(f"categorical: column {name!r} is declared twice; declare it once.")
-        declared[name] = [value.strip() for value in values.split("|") if value.strip()]
-    return declared

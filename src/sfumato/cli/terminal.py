@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -15,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.text import Text
 from typer.core import TyperGroup
 
-from sfumato.errors import BudgetError, InputError, SfumatoError
+from sfumato.errors import BudgetError, SfumatoError, describe_unexpected
 from sfumato.progress import listening
 
 if TYPE_CHECKING:
@@ -112,15 +111,6 @@ class CommandGroup(TyperGroup):
             sys.exit(_code_of(lambda: super(CommandGroup, self).main(*args, **kwargs)))
 
 
-@contextmanager
-def as_usage() -> Iterator[None]:
-    """A budget that cannot be (epsilon = -1) is a mistake in the command, not a budget that is spent."""
-    try:
-        yield
-    except BudgetError as error:
-        raise InputError(str(error)) from None
-
-
 def _code_of(run: Any) -> int:
     try:
         code = run()
@@ -138,7 +128,7 @@ def _code_of(run: Any) -> int:
     except OSError as error:
         return _refuse(f"{error.filename or 'file'}: {error.strerror or 'cannot be read or written'}.", BAD_INPUT)
     except Exception as error:
-        return _refuse(_unexpected(error), UNEXPECTED)
+        return _refuse(describe_unexpected(error), UNEXPECTED)
     if code == INTERRUPTED:
         complain("interrupted; no half-written file was left.")
     return code if isinstance(code, int) else 0
@@ -153,14 +143,6 @@ def _with_help(error: Any) -> str:
     command = error.ctx.command_path if getattr(error, "ctx", None) else "sfumato"
     message = error.format_message().rstrip(".")
     return f"{message}{'' if message.endswith('?') else ';'} see '{command} --help'."
-
-
-def _unexpected(error: Exception) -> str:
-    """Kind and place of the error. Its text stays unseen: it may quote a record."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "sfumato" in frame.filename] or frames
-    place = f"{os.path.basename(ours[-1].filename)}:{ours[-1].lineno}"
-    return f"unexpected {type(error).__name__} at {place}; please report it with the command you ran."
 
 
 @contextmanager

@@ -1,14 +1,14 @@
 """What a fit was asked for, still as text: the estimator and its options, the table and its columns."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.cli.bounds import read_bounds
-from sfumato.cli.family import Member, find_member
-from sfumato.cli.terminal import as_usage
-from sfumato.errors import InputError
+from sfumato.errors import InputError, as_usage
+from sfumato.study.bounds import read_bounds
+from sfumato.study.family import Member, find_member
 
 if TYPE_CHECKING:
     from sfumato.bounds import GivenBounds
@@ -159,14 +159,17 @@ def prepare(table: TableOptions, options: EstimatorOptions) -> "tuple[Any, FileS
     return estimator.set_params(**table.public_bounds(source)), source
 
 
-def explain_fit(estimator: Any, source: "FileSource") -> "Explanation":
-    """What a fit would do; the records are counted where their number is public, and not looked at."""
+def explain_fit(estimator: Any, source: "FileSource", n_records: int | None = None) -> "Explanation":
+    """What a fit would do; the records are counted where their number is public, and not looked at.
+
+    `n_records` are a number of records to suppose instead.
+    """
     from sklearn.base import clone
 
     # Any classes make the same plan: those of a text response need not be known for it.
     asked = clone(estimator).set_params(classes=("",)) if source.response.categories is not None else estimator
     public = estimator.relation == "replace" and estimator.rows_per_person is None
-    n = source.count() if public else 1
+    n = n_records or (source.count() if public else 1)
     return asked.explain(n, *count_features(source))  # type: ignore[no-any-return]
 
 
@@ -174,3 +177,40 @@ def count_features(source: "FileSource") -> tuple[int, ...]:
     """Number of features of each table."""
     first = len(source.columns.names)
     return (first,) if source.second is None else (first, len(source.second.names))
+
+
+def split_names(given: Sequence[str] | None) -> list[str] | None:
+    """Names separated by commas, in one option or several; quote one that has a comma itself.
+
+    >>> split_names(["age, sex", '"los, days"'])
+    ['age', 'sex', 'los, days']
+    """
+    if not given:
+        return None
+    return [name.strip() for row in csv.reader(given, skipinitialspace=True) for name in row if name.strip()]
+
+
+def read_kind(given: str | None) -> Literal["numeric", "categorical"] | None:
+    """The declared kind of a response."""
+    if given is None:
+        return None
+    from sfumato.sources import response_kind_of
+
+    return response_kind_of(given)
+
+
+def read_categories(given: Sequence[str] | None) -> dict[str, list[str]]:
+    """Declared categories, from ``column=a|b|c``.
+
+    >>> read_categories(["ward=north|south"])
+    {'ward': ['north', 'south']}
+    """
+    declared: dict[str, list[str]] = {}
+    for text in given or ():
+        name, sign, values = text.rpartition("=")
+        if not sign or not name:
+            raise InputError(f"categorical: write {text!r} as column=a|b|c.")
+        if name in declared:
+            raise InputError(f"categorical: column {name!r} is declared twice; declare it once.")
+        declared[name] = [value.strip() for value in values.split("|") if value.strip()]
+    return declared
