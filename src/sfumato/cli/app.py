@@ -16,6 +16,7 @@ from sfumato.cli.fit import fit
 from sfumato.cli.local import local_app
 from sfumato.cli.model import report, transform
 from sfumato.cli.reproduce import reproduce
+from sfumato.cli.serve import serve
 
 EPILOG = (
     "Exit codes: 0 done, 1 unexpected failure, 2 something in the command or the data must be mended, "
@@ -55,6 +56,7 @@ def start(
 
 app.command(rich_help_panel="Start")(demo)
 app.add_typer(datasets_app, name="datasets", rich_help_panel="Start")
+app.command(rich_help_panel="Start")(serve)
 app.command(rich_help_panel="Fit")(fit)
 app.command(rich_help_panel="Fit")(explain)
 app.add_typer(bounds_app, name="bounds", rich_help_panel="Fit")

@@ -106,7 +106,7 @@ def _range(name: str, value: Any) -> tuple[float, float]:
 
 
 def _line(table: "Table", name: str) -> str:
-    key = json.dumps(name).replace("\x7f", "\\u007f")
+    key = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
     if table.kind(name) in ("number", "truth"):
         return f"{key} = []\n"
     return f"# {key} is not numeric: leave it out, or declare its categories with --categorical\n"

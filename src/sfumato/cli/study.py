@@ -81,14 +81,17 @@ def prepare(study: Study, wishes: Wishes) -> "tuple[Any, FileSource]":
     return estimator.set_params(**study.public_bounds(source)), source
 
 
-def plan_of(estimator: Any, source: "FileSource") -> "Explanation":
-    """What a fit would do; the records are counted where their number is public, and not looked at."""
+def plan_of(estimator: Any, source: "FileSource", n_records: int | None = None) -> "Explanation":
+    """What a fit would do; the records are counted where their number is public, and not looked at.
+
+    `n_records` are a number of records to suppose instead.
+    """
     from sklearn.base import clone
 
     # Any classes make the same plan: those of a text response need not be known for it.
     asked = clone(estimator).set_params(classes=("",)) if source.response.categories is not None else estimator
     public = estimator.relation == "replace" and estimator.rows_per_person is None
-    n = source.count() if public else 1
+    n = n_records or (source.count() if public else 1)
     return asked.explain(n, *sizes(source))  # type: ignore[no-any-return]
 
 

@@ -1,0 +1,5 @@
+"""``python -m sfumato``: the command line, also where its script is not on the path."""
+
+from sfumato.cli import main
+
+main()

@@ -1,0 +1,192 @@
+"""A declaration: what an analyst says of a table, and the command and the plan that follow from it."""
+
+import csv
+import hashlib
+import io
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import InputError
+
+if TYPE_CHECKING:
+    from sfumato.cli.study import Study
+    from sfumato.cli.wishes import Wishes
+
+_NAMES_AT_ONCE = 200  # one word of a command holds 128 kB at the most
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is fitted and how: a table of the folder, what its columns are, the budget.
+
+    A declaration is named by what it says (`id`): declared twice, in two tabs or after a reload, it is the same one.
+    `again` counts fits that were asked for anew on purpose, each of which costs anew.
+
+    Examples
+    --------
+    >>> said = Declaration("patients.csv", response="los", features=("age", "dose"), bounds={"age": (0, 120)})
+    >>> said.id == Declaration("patients.csv", response="los", features=("age", "dose"), bounds={"age": (0, 120)}).id
+    True
+    >>> said.title
+    'los in patients.csv'
+    """
+
+    table: str
+    response: str | None = None
+    features: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
+    person: str | None = None
+    categorical: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    response_kind: str | None = None
+    drop_missing: bool = False
+    search: bool = False
+    rows_per_person: int | None = None
+    relation: str = "replace"
+    estimator: str = "sir"
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    directions: str | None = None
+    max_features: str | None = None
+    picture: bool = True
+    again: int = 0
+
+    @property
+    def id(self) -> str:
+        """The name of the declaration, from its content."""
+        said = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+    @property
+    def title(self) -> str:
+        """What is explained, and where."""
+        return self.table if self.response is None else f"{self.response} in {self.table}"
+
+    @property
+    def has_picture(self) -> bool | None:
+        """Whether a picture is bought; None for methods that have none."""
+        from sfumato.cli.family import member
+
+        return self.picture if "picture" in member(self.estimator).takes else None
+
+    def fit_again(self) -> "Declaration":
+        """The same, to be paid for once more."""
+        return replace(self, again=self.again + 1)
+
+    def written(self) -> str:
+        """The declaration as JSON."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+    @classmethod
+    def read(cls, text: str) -> "Declaration":
+        """A declaration that was written; `InputError` if the text is none."""
+        try:
+            said = json.loads(text)
+            if set(said) != {each.name for each in fields(cls)}:
+                raise ValueError
+            lists = {name: tuple(said[name]) for name in ("features", "second", "classes")}
+            categories = {name: tuple(values) for name, values in said["categorical"].items()}
+            bounds = {name: (float(low), float(high)) for name, (low, high) in said["bounds"].items()}
+            return cls(**{**said, **lists, "categorical": categories, "bounds": bounds})
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise InputError("run: its declaration cannot be read; declare the study again.") from None
+
+    def bounds_file(self) -> str:
+        """The bounds as the file that ``sfumato fit --bounds`` reads; empty if none were given."""
+        lines = (f"{_key(name)} = [{low!r}, {high!r}]\n" for name, (low, high) in self.bounds.items())
+        return "[bounds]\n" + "".join(lines) if self.bounds else ""
+
+    def words(self, folder: Path, account: Path) -> list[str]:
+        """The command that fits it, from the folder of the tables; results and bounds are in `folder`."""
+        options: dict[str, object] = {
+            "estimator": self.estimator,
+            "response": self.response,
+            "person": self.person,
+            "rows-per-person": self.rows_per_person,
+            "response-kind": self.response_kind,
+            "bounds": self._bounds(folder),
+            "epsilon": f"{self.epsilon:.12g}",
+            "delta": f"{self.delta:.12g}",
+            "relation": self.relation,
+            "directions": self.directions,
+            "max-features": self.max_features,
+            "cap-ledger": account,
+            "out": folder / "result",
+        }
+        said = [f"--{name}={value}" for name, value in options.items() if value is not None]
+        said += [f"--features={names}" for names in _listed(self.features)]
+        said += [f"--second={names}" for names in _listed(self.second)]
+        said += [f"--classes={names}" for names in _listed(self.classes)]
+        said += [f"--categorical={name}={'|'.join(values)}" for name, values in self.categorical.items()]
+        said += ["--drop-missing"] if self.drop_missing else []
+        said += ["--no-picture"] if self.has_picture is False else []
+        return ["fit", *said, "--", self.table]
+
+    def command(self, folder: Path, account: Path) -> str:
+        """The same as a line to be typed."""
+        return shlex.join(["sfumato", *self.words(folder, account)])
+
+    def study(self, tables: Path, folder: Path) -> "tuple[Study, Wishes]":
+        """The objects that the command makes of its words, for a plan; nothing is read yet."""
+        from sfumato.cli.family import check_options
+        from sfumato.cli.options import kind_of
+        from sfumato.cli.study import Study
+        from sfumato.cli.wishes import Wishes
+
+        study = Study(
+            str(tables / self.table),
+            self.response,
+            list(self.second) or None,
+            list(self.features) or None,
+            {name: list(values) for name, values in self.categorical.items()},
+            self._bounds(folder),
+            self.drop_missing,
+            kind_of(self.response_kind),
+            self.person,
+        )
+        wishes = Wishes(
+            self.estimator,
+            self.epsilon,
+            self.delta,
+            relation=study.relation(self.relation),
+            directions=self.directions,
+            classes=list(self.classes) or None,
+            picture=self.has_picture,
+            max_features=self.max_features,
+            rows_per_person=self.rows_per_person if self.rows_per_person or self.person is None else 1,
+        )
+        columns = {"response": study.response, "second": study.second, "response_kind": study.response_kind}
+        check_options(wishes.member, wishes.options() | columns, needed=("response", "second"))
+        return study, wishes
+
+    def _bounds(self, folder: Path) -> str:
+        return str(folder / "bounds.toml") if self.bounds else "search" if self.search else "none"
+
+
+def _listed(names: Iterable[str]) -> list[str]:
+    """Names as the lists that an option takes, every name quoted."""
+    given = list(names)
+    lists = []
+    for start in range(0, len(given), _NAMES_AT_ONCE):
+        text = io.StringIO()
+        csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="").writerow(given[start : start + _NAMES_AT_ONCE])
+        lists.append(text.getvalue())
+    return lists
+
+
+def _key(name: str) -> str:
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def visible(text: Any) -> str:
+    """Text that came with a table, with everything that does not print spelled out.
+
+    >>> visible("age\\x1b[31m\\u202e")
+    'age\\\\x1b[31m\\\\u202e'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
