@@ -56,6 +56,10 @@ class Declaration:
     picture: bool = True
     again: int = 0
 
+    def __post_init__(self) -> None:
+        ends = {name: (float(low), float(high)) for name, (low, high) in self.bounds.items()}
+        object.__setattr__(self, "bounds", ends)  # 0 and 0.0 are the same bound, and make the same name
+
     @property
     def id(self) -> str:
         """The name of the declaration, from its content."""
@@ -91,8 +95,7 @@ class Declaration:
                 raise ValueError
             lists = {name: tuple(said[name]) for name in ("features", "second", "classes")}
             categories = {name: tuple(values) for name, values in said["categorical"].items()}
-            bounds = {name: (float(low), float(high)) for name, (low, high) in said["bounds"].items()}
-            return cls(**{**said, **lists, "categorical": categories, "bounds": bounds})
+            return cls(**{**said, **lists, "categorical": categories})
         except (ValueError, TypeError, KeyError, AttributeError):
             raise InputError("run: its declaration cannot be read; declare the study again.") from None
 

@@ -85,6 +85,7 @@ class Desk:
         self.home = self.folder / HOME
         self.account = self.home / "account.jsonl" if account is None else account.resolve()
         self.bench = Bench(self.home)
+        self._counted: dict[tuple[Any, ...], int] = {}
 
     def open(self) -> None:
         """Make the desk's own folder, for nobody else to read."""
@@ -195,7 +196,14 @@ class Desk:
         from sfumato.cli.study import plan_of, prepare
 
         self.table(run.said.table)
-        return plan_of(*prepare(*run.said.study(self.folder, run.folder)), n_records)
+        file, said = (self.folder / run.said.table).stat(), run.said
+        about = (said.table, said.features, said.second, said.response, said.person, said.drop_missing, said.relation)
+        key = (file.st_mtime_ns, file.st_size, file.st_ino, *about)
+        prepared = prepare(*said.study(self.folder, run.folder))
+        plan = plan_of(*prepared, n_records or self._counted.get(key))
+        if n_records is None:
+            self._counted[key] = plan.n_samples  # counting reads the whole table: once is enough
+        return plan
 
     def progress(self, run: Run) -> Progress:
         """How far a fit has come, as its ledger says."""

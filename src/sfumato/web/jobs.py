@@ -26,6 +26,10 @@ _PATIENCE = 20.0
 _LOUD = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 
+class BusyError(InputError):
+    """Another fit is running."""
+
+
 @dataclass(frozen=True)
 class Job:
     """A fit that was started: of which run, by which process, since when."""
@@ -63,7 +67,7 @@ class Bench:
             return
         with _opened(self._lock) as fd:
             if not _take(fd, fcntl.LOCK_EX, patience=1.0):
-                raise InputError("fit: another fit is running; wait until it has ended, or stop it.")
+                raise BusyError("another fit is running; wait until it has ended, or stop it.")
             try:
                 os.close(os.open(once, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             except FileExistsError:

@@ -34,6 +34,7 @@ from sfumato.web.forms import (
     read_settings,
 )
 from sfumato.web.guard import REPORT_POLICY
+from sfumato.web.jobs import BusyError
 
 if TYPE_CHECKING:
     from sfumato.estimators.explanation import Explanation
@@ -161,7 +162,7 @@ class Pages:
         try:
             said = read_declaration(name, columns, fields, self._desk.terms())
             run = self._desk.declare(said)
-            self._desk.explain(run, 1000)  # refuses what the estimator cannot be asked
+            self._desk.explain(run)  # refuses what the estimator cannot be asked, and a table that cannot be read
         except FormError as error:
             return self._declaration_page(name, columns, fields, error.found)
         except SfumatoError as error:
@@ -180,12 +181,23 @@ class Pages:
         run = self._run(request)
         match run.state:
             case "planned":
-                return self._plan_page(run, request.query_params.get("n", ""))
+                return self._planned_page(run, request.query_params.get("n", ""))
             case "running":
                 return self._page("running", run=run, progress=self._desk.progress(run))
             case "stopped":
                 return self._page("stopped", run=run, progress=self._desk.progress(run))
         return self._done_page(run)
+
+    def _planned_page(self, run: Run, n: str) -> Response:
+        """The plan; the columns once more if the table is not what it was."""
+        try:
+            self._desk.explain(run)
+        except SfumatoError as error:
+            columns = columns_of(self._desk.table(run.said.table))
+            return self._declaration_page(
+                run.said.table, columns, fields_of(run.said, columns), [("estimator", str(error))]
+            )
+        return self._plan_page(run, n)
 
     def _plan_page(self, run: Run, n: str, fields: Mapping[str, str] | None = None, mistakes: Any = ()) -> Response:
         plan = self._desk.explain(run, int(n) if n.isdecimal() and 0 < int(n) < 10**12 else None)
@@ -223,11 +235,13 @@ class Pages:
         """Start the fit; asked for twice, it is still one."""
         run = self._run(request)
         if run.state == "planned":
-            if self._cautions(self._desk.explain(run)) and "sure" not in request.state.form:
-                return self._plan_page(run, "", mistakes=[("sure", "Tick the box to confirm what is unusual here.")])
             try:
+                if self._cautions(self._desk.explain(run)) and "sure" not in request.state.form:
+                    raise FormError([("sure", "Tick the box to confirm what is unusual here.")])
                 self._desk.start(run)
-            except SfumatoError as error:
+            except FormError as error:
+                return self._plan_page(run, "", mistakes=error.found)
+            except (BudgetError, BusyError) as error:
                 return self._plan_page(run, "", mistakes=[("fit", str(error))])
         return _see(f"/runs/{run.id}")
 
