@@ -30,6 +30,7 @@ class Tab:
     """One page. `events` holds everything the browser told since it was opened."""
 
     def __init__(self, address: str) -> None:
+        self._address = address
         self._socket = websocket.create_connection(address, timeout=60, suppress_origin=True)
         self._numbers = count(1)
         self.events: list[dict[str, Any]] = []
@@ -39,6 +40,14 @@ class Tab:
     def close(self) -> None:
         """Let go of the page."""
         self._socket.close()
+
+    @contextmanager
+    def beside(self) -> Iterator["Tab"]:
+        """Another tab of the same browser."""
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        with closing(Tab(f"{self._address.rpartition('/')[0]}/{target}")) as other:
+            yield other
+        self.send("Target.closeTarget", targetId=target)
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Call a method of the protocol and wait for its answer."""
@@ -65,6 +74,18 @@ class Tab:
         answer = self.send("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    def wait(self, expression: str, seconds: float = 60.0) -> None:
+        """Wait until an expression holds; a page that is just being left holds nothing."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                if self.js(expression):
+                    return
+            except AssertionError:
+                pass
+            assert time.monotonic() < end, (expression, self.js("document.body.innerText")[:500])
+            time.sleep(0.05)
 
     def press(self, key: str, code: int) -> None:
         """Press and release a key."""
