@@ -12,11 +12,8 @@ import numpy as np
 
 from benchmarks.study import mean, replicate, write
 from sfumato import Bounds, Budget, subspace_distance
-from sfumato.estimators.pipeline import Task
 from sfumato.federated.task import ENOUGH, FEW_FUNCTIONS, FEW_ROUNDS, PLENTY, schedule_of
-from sfumato.iterate.descent import Schedule
-from sfumato.iterate.oneshot import plan_one_shot
-from sfumato.iterate.ranks import find_ranks, plan_ranks
+from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -24,6 +21,9 @@ from sfumato.research.fsir import fsir_iid, fsir_shaped, plan_shaped
 from sfumato.research.he_tables import delta_of, drawn
 from sfumato.research.many_sites import MergedSites
 from sfumato.sources import ArraySource
+from sfumato.steps.descent import Schedule
+from sfumato.steps.one_shot import OneShot
+from sfumato.steps.ranks import Ranking
 
 CELLS = (
     (1000, 1, 1.0),
@@ -68,9 +68,9 @@ def shaped(model: str, n: int, clients: int, epsilon: float, seed: int) -> tuple
     x, y, truth = drawn(model, n * clients, 10, FRESH + seed)
     sites = MergedSites(ArraySource(x, y, Response()), clients, Budget.approximate(epsilon, delta_of(n, 6)))
     losses = []
-    for fit, lines in ((fsir_iid, plan_one_shot(0.9)), (fsir_shaped, plan_shaped(0.9))):
-        curator = sites.open(Plan((*plan_ranks(Response(), 0.1), *lines)))
-        ranks, grid = drive(find_ranks(Response()), curator), Bounds(-6.0, 6.0).grid(10)
+    for fit, lines in ((fsir_iid, OneShot(0.9).lines), (fsir_shaped, plan_shaped(0.9))):
+        curator = sites.open(Plan((*Ranking(Response(), 0.1).lines, *lines)))
+        ranks, grid = drive(Ranking(Response(), 0.1).run(), curator), Bounds(-6.0, 6.0).grid(10)
         found = drive(fit(grid, ranks, n * clients, 2.0 * np.sqrt(10), 6, len(truth)), curator)
         losses.append(subspace_distance(found, truth))
     return tuple(losses)

@@ -16,7 +16,7 @@ from sfumato import (
     PrivateSparsePCA,
     PrivateSparseSIR,
 )
-from sfumato.federated.facts import Facts
+from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.task import federated_task
 from sfumato.forecast import forecast
 from sfumato.privacy.budget import Budget
@@ -82,7 +82,7 @@ SITES = (
 def foreseen_at_sites(clients: int, n: int, p: int, epsilon: float, trust: str) -> tuple[list[float], str]:
     """Predicted losses of both methods, and the one that ``method="auto"`` takes."""
     noises = clients if trust == "sites" else clients / (clients - 1)
-    facts = {str(i): Facts(p, n, Response()) for i in range(clients)}
+    facts = {str(i): SiteFacts(p, n, Response()) for i in range(clients)}
     estimator = PrivateSIR(epsilon, DELTA, 1, Bounds(-3, 3))
     task = federated_task(estimator, facts, "replace", noises)
     prospect, budget = task.prospect(), Budget.approximate(epsilon, DELTA)

@@ -16,8 +16,8 @@ from sfumato import (
     PrivateSparseSIR,
     subspace_distance,
 )
-from sfumato.estimators.pca import SpikedCovariance
 from sfumato.federated import simulate
+from sfumato.methods.pca import SpikedCovariance
 
 DELTA = 1e-6
 

@@ -9,14 +9,14 @@ import numpy as np
 import sfumato
 from benchmarks.fuzz_files import ONE, PRIVATE, pick, replaced, spoiled
 from sfumato import Bounds, Budget, Ledger, PrivateSIR, SfumatoError
-from sfumato.files import open_source
 from sfumato.model import load_model
 from sfumato.privacy.accounting import total_rho
 from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.ledger.admin import repair, show
 from sfumato.privacy.plan import Line, Plan
-from sfumato.report.build import document
+from sfumato.report.build import build_document
 from sfumato.report.html import render
+from sfumato.sources.files import open_source
 
 ODD = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e-310, 1e308, -1.7e308, 2.0**53, 1e-12, np.pi, np.nan, np.inf, -np.inf]
 WORDS = ["", "a", "NaN", "inf", "1e999", "\x00", "é" * 40, "=1+1", '"', ",", "\ud800", "1_000", "١٢"]
@@ -148,7 +148,7 @@ def structures(rng, folder):
     (folder / "case.json").write_text(json.dumps(data))
     model = load_model(folder / "case.json")
     model.transform(np.zeros((1, 3)))
-    render(document(model, forecasts=False))
+    render(build_document(model, forecasts=False))
 
 
 def commands(rng, folder):

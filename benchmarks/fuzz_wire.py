@@ -8,9 +8,9 @@ from benchmarks.fuzz_files import mutated, pick, replaced
 from sfumato import Budget, SfumatoError
 from sfumato.audit.cases import queries
 from sfumato.federated.checks import check
-from sfumato.federated.facts import Facts
+from sfumato.federated.remote import facts_from, release_from
 from sfumato.federated.site import Site, handle
-from sfumato.federated.uploads import facts_from, release_from
+from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.wire import Decoder, canonical, encode
 from sfumato.local.forms import answers_from, from_text, to_text
 from sfumato.local.numbers import NumberRandomiser
@@ -28,7 +28,7 @@ TERMS = {
     "trust": {"kind": "sites", "sites": 3, "honest": 1},
     "shares": [["response magnitude", 0.5], ["radius", 0.5]],
 }
-FACTS = Facts(3, 20, Response(), None)
+FACTS = SiteFacts(3, 20, Response(), None)
 FEW = Records(np.random.default_rng(0).uniform(-1, 1, (20, 3)), np.linspace(-1, 1, 20))
 
 

@@ -20,8 +20,8 @@ from benchmarks.real import score
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, commit, mean
 from sfumato import SIR, Bounds, PrivateSIR, datasets
-from sfumato.report.build import document
-from sfumato.report.plot import draw
+from sfumato.methods.reporting import draw_picture
+from sfumato.report.build import build_document
 
 DOCS = Path(__file__).parents[1] / "docs"
 EPSILONS = (0.5, 1.0, 2.0)
@@ -119,12 +119,12 @@ def picture(case: Case, fit: PrivateSIR, bars: Sequence[tuple[str, float, float]
         "axes.spines.right": False,
     }
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
-    rows = document(fit, forecasts=False).loadings[::-1]
+    rows = build_document(fit, forecasts=False).loadings[::-1]
     values, errors = [row.values[0] for row in rows], [row.errors[0] for row in rows]
     left.barh(case.features[::-1], values, xerr=errors, color="#559aab", ecolor="#23262b", height=0.65)
     left.axvline(0, color="#696660", linewidth=0.8)
     left.set_title("first direction, per standard deviation")
-    draw(fit.picture_, middle)
+    draw_picture(fit.picture_, middle)
     middle.set_title("private picture, epsilon 1 in all")
     names = [name for name, _, _ in bars][::-1]
     colours = ["#559aab" if "epsilon" in name else "#c3bdae" for name in names]

@@ -17,7 +17,7 @@ from benchmarks.location_tables import KINDS, Table, awkward, real_tables
 from benchmarks.study import mean, replicate, write
 from sfumato import SIR, Bounds, PrivateSIR, subspace_distance
 from sfumato.bounds import PartialBounds
-from sfumato.iterate.location import Location, find_bounds, location_share, plan_location
+from sfumato.privacy.asking import drive
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
@@ -27,6 +27,7 @@ from sfumato.records import Response
 from sfumato.settings.central import Central
 from sfumato.simulate import xia
 from sfumato.sources import ArraySource
+from sfumato.steps.location import Locating, Location, location_share
 
 ROWS = (("M1", 20_000, 15), ("M1", 20_000, 30), ("M2", 20_000, 30), ("M3", 30_000, 15), ("M4", 30_000, 10))
 TRAINING = 10_000
@@ -101,10 +102,10 @@ def off_scale(kind: str, p: int, seed: int) -> tuple[int, int, int]:
     x, _ = awkward(kind, p, TRAINING, seed)
     budget, known = Budget.approximate(1.0, 1e-6), PartialBounds.nothing(p)
     location = Location(known, location_share(known, len(x), budget.mu()))
-    plan = Plan((*plan_location(location), Line("rest", "rest", 1.0, "1"))).calibrate(budget)
+    plan = Plan((*Locating(location).lines, Line("rest", "rest", 1.0, "1"))).calibrate(budget)
     ledger = Ledger(budget, "replace", rehearsal=True)
     curator = Curator(Central(ArraySource(x, np.zeros(len(x)), Response())), plan, ledger, SeededNoise(seed))
-    found = find_bounds(curator, location, p, len(x))
+    found = drive(Locating(location).run(p, len(x)), curator)
     distance = np.sort(np.abs(x - found.grid.centre), axis=0)[: int(0.99 * len(x))]
     ratio = found.grid.half_width / (8.0 * np.maximum(np.sqrt((distance**2).mean(axis=0)), 1e-300))
     seen = ~found.unseen

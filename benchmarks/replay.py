@@ -15,7 +15,6 @@ from pathlib import Path
 from benchmarks.store import Store
 from sfumato.audit.replay_controls import broken_fits
 from sfumato.audit.replays import Row, replay_markdown, runs
-from sfumato.research.members import cases
 
 RESULTS = Path(__file__).parent / "results"
 KEPT = Path(__file__).parents[1] / "build" / "replay.json"
@@ -29,7 +28,7 @@ def main():
     KEPT.parent.mkdir(exist_ok=True)
     store = Store(KEPT, options.seconds)
     rows = []
-    for run in runs(others=cases):
+    for run in runs():
         key = f"{options.pairs} pairs, {run.name}, {run.relation}, {run.way}"
         rows.append(Row(**store.get(key, lambda run=run: asdict(run.row(options.pairs, 0)))))
     caught = {control.name: control.caught() for control in broken_fits()}

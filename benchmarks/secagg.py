@@ -19,7 +19,6 @@ from flwr.supercore.primitives.asymmetric import bytes_to_private_key, bytes_to_
 from benchmarks.study import write
 from sfumato import Bounds, Budget
 from sfumato.federated.simulation import OneThread
-from sfumato.iterate.oneshot import plan_one_shot
 from sfumato.privacy.noise import SeededNoise
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -29,6 +28,7 @@ from sfumato.sources import ArraySource
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.one_shot import OneShot
 
 SITES, N, P, SLICES = 3, 2_000, 10, 10
 NODES = tuple(range(1, SITES + 1))
@@ -39,7 +39,7 @@ mod = import_module("flwr.client.mod.secure_aggregation.secaggplus_mod")  # its 
 def shares() -> tuple[list[Vector], list[Vector], float]:
     """What each site would upload, the same without noise, and the noise of the sum."""
     budget, trust = Budget.approximate(1.0, 1e-5), trust_of("secure-aggregation", SITES, SITES)
-    plan = Plan(plan_one_shot(1.0)).calibrate(budget)
+    plan = Plan(OneShot(1.0).lines).calibrate(budget)
     sample = he("V", n=SITES * N, random_state=0)
     whitening = Whitening(Bounds(-6.0, 6.0).grid(P), np.eye(P) * 6.0, np.zeros(P), float(np.sqrt(P)))
     edges = np.quantile(np.random.default_rng(1).standard_normal(10_000), np.arange(1, SLICES) / SLICES)

@@ -10,7 +10,7 @@ import pytest
 from sfumato import InputError, PrivateLDA, PrivateSIR, scan
 from sfumato.cells import encode, key, keys_of, kinds_of, name, position
 from sfumato.local import SliceRandomiser
-from sfumato.tables import response_to_array
+from sfumato.sources.frames import response_to_array
 
 ONES = [1, 1.0, True, "1", "1.0", " 1", "1e0", "+1", "true", "True", b"1", np.int64(1), np.float32(1), np.True_]
 
@@ -102,7 +102,7 @@ def test_a_scanned_csv_column_is_what_it_is_declared_to_be(tmp_path):
     with pytest.raises(InputError, match="another kind"):
         scan(path, response="y", response_kind="numeric").check()
     source = scan(path, response="y", response_kind="categorical")
-    (records,) = source.read(0)
+    (records,) = source.read(source.parts()[0])
     assert source.response.hashed and records.y[0] == records.y[2] != records.y[1]
     with pytest.raises(InputError, match="response_kind must be given to scan"):
         PrivateSIR().fit(source, response_kind="numeric")

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato import datasets
 from sfumato.errors import InputError
-from sfumato.estimators.reference import SIR
+from sfumato.methods.reference import SIR
 
 LOADERS = {
     "flights": datasets.load_flights,

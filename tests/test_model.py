@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from sfumato import Bounds, Budget, BudgetError, InputError, PrivatePCA, PrivateSIR, research
-from sfumato.estimators.reference import SIR
-from sfumato.files import Columns
+from sfumato.methods.reference import SIR
 from sfumato.model import FORMAT, load_inputs, load_model, save_model, standalone
-from sfumato.model.write import pretty
+from sfumato.model.file import pretty
 from sfumato.privacy.events import Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
 from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
 from sfumato.report.account import marks_in
-from sfumato.report.build import document
+from sfumato.report.build import build_document
+from sfumato.sources.columns import Columns
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = ["age", "weight", "ward=west"]
@@ -68,7 +68,7 @@ def test_a_round_trip_loses_no_bit(parameters, tmp_path):
     assert back.ledger_.total(1e-6) == sir.ledger_.total(1e-6)
     np.testing.assert_array_equal(back.transform(table), sir.transform(table))
     assert list(back.get_feature_names_out()) == list(sir.get_feature_names_out())
-    assert document(back) == document(sir)
+    assert build_document(back) == build_document(sir)
 
 
 def test_saving_what_was_loaded_gives_the_same_file(fitted, tmp_path):
@@ -260,7 +260,7 @@ def test_files_of_the_first_version_load_as_they_did(tmp_path):
         ("age", "weight", "ward"), {"ward": ("north", "west")}
     )
     new = load_model(save_model(old, tmp_path / "m.json", response="los", columns=inputs.columns))
-    assert document(new) == document(old)
+    assert build_document(new) == build_document(old)
 
 
 SECOND = {
@@ -278,7 +278,7 @@ def test_files_of_the_second_version_load_as_the_estimators_that_their_methods_h
     assert type(old) is kind and parameters.items() <= old.get_params().items()
     np.testing.assert_array_equal(old.directions_, written["released"]["directions"])
     assert old.ledger_.guarantee == written["ledger"]["guarantee"]
-    assert repr(document(load_model(save_model(old, tmp_path / "m.json")))) == repr(document(old))
+    assert repr(build_document(load_model(save_model(old, tmp_path / "m.json")))) == repr(build_document(old))
     if "calibration" in written["parameters"]:
         wrong = written | {"parameters": written["parameters"] | {"calibration": "loose"}}
         assert "parameters.calibration must be one of 'tight', 'paper'" in refused(wrong, tmp_path)

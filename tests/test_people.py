@@ -104,13 +104,11 @@ def panel():
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather"])
-@pytest.mark.parametrize("held", [True, False])
-def test_files_count_the_rows_that_memory_counts(panel, tmp_path, monkeypatch, ending, held):
-    if not held:
-        monkeypatch.setattr("sfumato.files.source.HOLD_BYTES", 0)
+@pytest.mark.parametrize("memory", ["1GB", 0])
+def test_files_count_the_rows_that_memory_counts(panel, tmp_path, ending, memory):
     for i, part in enumerate((panel.slice(0, 150), panel.slice(150))):
         write(tmp_path / f"part{i}{ending}", part)
-    source = scan(str(tmp_path / f"*{ending}"), response="y", person="who")
+    source = scan(str(tmp_path / f"*{ending}"), response="y", person="who", memory=memory)
     assert source.feature_names == ("a", "b") and source.has_people
     whole = np.column_stack([panel[name].to_numpy() for name in ("a", "b", "y")])
     counts = by_hand(panel["who"].to_pylist(), 3)
@@ -137,7 +135,7 @@ def test_a_missing_id_in_a_file_is_refused_by_its_column(tmp_path, ending):
 
 
 def test_incomplete_rows_are_skipped_after_rows_were_counted(tmp_path):
-    from sfumato.files import open_source
+    from sfumato.sources.files import open_source
 
     table = pa.table({"who": [1, 1, 1, 2], "a": pa.array([None, 0.2, 0.3, 0.4]), "y": [1.0, 2.0, 3.0, 4.0]})
     write(tmp_path / "t.parquet", table)

@@ -46,6 +46,6 @@ def test_derived_values_are_dropped_with_their_key():
 
     records, key = Records(np.zeros((3, 1)), np.arange(3.0)), Key()
     records.derive(key, lambda: records.y)
-    assert len(records._derived) == 1
+    assert len(records._kept) == 1
     del key
-    assert len(records._derived) == 0
+    assert len(records._kept) == 0

@@ -6,9 +6,9 @@ from importlib import import_module
 import sfumato
 
 FRONT = {
-    "estimators": ("Estimators", ("estimators.",)),
+    "estimators": ("Estimators", ("methods.",)),
     "privacy": ("Budgets, ledgers, errors", ("privacy.", "errors")),
-    "data": ("Bounds, files, distances", ("bounds", "sources", "solve.")),
+    "data": ("Bounds, files, distances", ("bounds", "sources", "steps.")),
 }
 MODULES = {
     "forecast": ("Forecasts and limits", ("forecast", "limits")),

@@ -6,6 +6,8 @@ The names below are the public face; they are imported on first use, so that ``i
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sfumato.methods.reporting import set_page_maker
+
 if TYPE_CHECKING:
     from sfumato.bounds import Bounds as Bounds
     from sfumato.errors import AccuracyWarning as AccuracyWarning
@@ -13,26 +15,26 @@ if TYPE_CHECKING:
     from sfumato.errors import InputError as InputError
     from sfumato.errors import PrivacyWarning as PrivacyWarning
     from sfumato.errors import SfumatoError as SfumatoError
-    from sfumato.estimators.cca import PrivateCCA as PrivateCCA
-    from sfumato.estimators.label import LabelPrivateSIR as LabelPrivateSIR
-    from sfumato.estimators.lda import PrivateLDA as PrivateLDA
-    from sfumato.estimators.local_sir import LocalSIR as LocalSIR
-    from sfumato.estimators.pca import PrivatePCA as PrivatePCA
-    from sfumato.estimators.reference import DR as DR
-    from sfumato.estimators.reference import SAVE as SAVE
-    from sfumato.estimators.reference import SIR as SIR
-    from sfumato.estimators.regression import LabelPrivateIHT as LabelPrivateIHT
-    from sfumato.estimators.second_order import PrivateDR as PrivateDR
-    from sfumato.estimators.second_order import PrivateSAVE as PrivateSAVE
-    from sfumato.estimators.sir import PrivateSIR as PrivateSIR
-    from sfumato.estimators.sparse import PrivateSparseSIR as PrivateSparseSIR
-    from sfumato.estimators.sparse_pca import PrivateSparsePCA as PrivateSparsePCA
+    from sfumato.methods.cca import PrivateCCA as PrivateCCA
+    from sfumato.methods.label_iht import LabelPrivateIHT as LabelPrivateIHT
+    from sfumato.methods.label_sir import LabelPrivateSIR as LabelPrivateSIR
+    from sfumato.methods.lda import PrivateLDA as PrivateLDA
+    from sfumato.methods.local_sir import LocalSIR as LocalSIR
+    from sfumato.methods.pca import PrivatePCA as PrivatePCA
+    from sfumato.methods.reference import DR as DR
+    from sfumato.methods.reference import SAVE as SAVE
+    from sfumato.methods.reference import SIR as SIR
+    from sfumato.methods.second_order import PrivateDR as PrivateDR
+    from sfumato.methods.second_order import PrivateSAVE as PrivateSAVE
+    from sfumato.methods.sir import PrivateSIR as PrivateSIR
+    from sfumato.methods.sparse_pca import PrivateSparsePCA as PrivateSparsePCA
+    from sfumato.methods.sparse_sir import PrivateSparseSIR as PrivateSparseSIR
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.ledger import FileLedger as FileLedger
     from sfumato.privacy.ledger import Ledger as Ledger
-    from sfumato.solve.subspace import principal_angles as principal_angles
-    from sfumato.solve.subspace import subspace_distance as subspace_distance
     from sfumato.sources import scan as scan
+    from sfumato.steps.subspace import principal_angles as principal_angles
+    from sfumato.steps.subspace import subspace_distance as subspace_distance
 
 __version__ = "0.1.0"
 
@@ -41,28 +43,28 @@ _HOME = {
     "Bounds": "bounds",
     "Budget": "privacy.budget",
     "BudgetError": "errors",
-    "DR": "estimators.reference",
+    "DR": "methods.reference",
     "FileLedger": "privacy.ledger",
     "InputError": "errors",
-    "LabelPrivateIHT": "estimators.regression",
-    "LabelPrivateSIR": "estimators.label",
+    "LabelPrivateIHT": "methods.label_iht",
+    "LabelPrivateSIR": "methods.label_sir",
     "Ledger": "privacy.ledger",
-    "LocalSIR": "estimators.local_sir",
+    "LocalSIR": "methods.local_sir",
     "PrivacyWarning": "errors",
-    "PrivateCCA": "estimators.cca",
-    "PrivateDR": "estimators.second_order",
-    "PrivateLDA": "estimators.lda",
-    "PrivatePCA": "estimators.pca",
-    "PrivateSAVE": "estimators.second_order",
-    "PrivateSIR": "estimators.sir",
-    "PrivateSparsePCA": "estimators.sparse_pca",
-    "PrivateSparseSIR": "estimators.sparse",
-    "SAVE": "estimators.reference",
-    "SIR": "estimators.reference",
+    "PrivateCCA": "methods.cca",
+    "PrivateDR": "methods.second_order",
+    "PrivateLDA": "methods.lda",
+    "PrivatePCA": "methods.pca",
+    "PrivateSAVE": "methods.second_order",
+    "PrivateSIR": "methods.sir",
+    "PrivateSparsePCA": "methods.sparse_pca",
+    "PrivateSparseSIR": "methods.sparse_sir",
+    "SAVE": "methods.reference",
+    "SIR": "methods.reference",
     "SfumatoError": "errors",
-    "principal_angles": "solve.subspace",
+    "principal_angles": "steps.subspace",
     "scan": "sources",
-    "subspace_distance": "solve.subspace",
+    "subspace_distance": "steps.subspace",
 }
 
 __all__ = list(_HOME)
@@ -76,3 +78,12 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*_HOME, "__version__"])
+
+
+def _make_page(estimator: Any) -> str:
+    from sfumato.report.build import make_page
+
+    return make_page(estimator)
+
+
+set_page_maker(_make_page)  # here, above all layers: `report` reads estimators, and an estimator has a `report`

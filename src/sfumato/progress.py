@@ -1,6 +1,6 @@
 """Progress: who wants to know how far a run has come. Names of planned releases only, nothing from the records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
@@ -15,6 +15,9 @@ class Listener(Protocol):
     def started(self, purpose: str) -> None:
         """The next release is being made."""
 
+    def advanced(self, fraction: float) -> None:
+        """So much more of the records has been read for it; told by any thread."""
+
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
@@ -28,11 +31,15 @@ def listening(listener: Listener) -> Iterator[None]:
     ...         print(*purposes, sep=", ")
     ...     def started(self, purpose):
     ...         print("now:", purpose)
+    ...     def advanced(self, fraction):
+    ...         print("read:", fraction)
     >>> with listening(Print()):
     ...     planned(["ranks", "shape"])
     ...     started("ranks")
+    ...     reading(parts=4)()
     ranks, shape
     now: ranks
+    read: 0.25
     """
     token = _listener.set(listener)
     try:
@@ -53,3 +60,13 @@ def started(purpose: str) -> None:
     listener = _listener.get()
     if listener is not None:
         listener.started(purpose)
+
+
+def reading(parts: int) -> Callable[[], None]:
+    """What to call after each of the parts of a pass over the records, from whichever thread reads it."""
+    listener = _listener.get()
+    return _ignore if listener is None else lambda: listener.advanced(1.0 / parts)
+
+
+def _ignore() -> None:
+    """Nobody listens."""

@@ -1,11 +1,13 @@
 """Records: what one chunk of a table looks like inside the curator."""
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.typing import FloatArray, IntArray
 
@@ -26,33 +28,115 @@ class Response:
     hashed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Records:
-    """Finite features `x` (n, p), float64, and responses `y` (n,): float64 numbers or int64 category codes."""
+class Memory:
+    """How many bytes may be kept between passes; what is kept for a key is given back when the key is gone.
 
-    x: FloatArray
-    y: FloatArray | IntArray
-    _derived: WeakKeyDictionary[object, object] = field(
-        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
-    )
+    Examples
+    --------
+    >>> class Map:
+    ...     pass
+    >>> memory, first, second = Memory(limit=100), Map(), Map()
+    >>> memory.claim(first, 80), memory.claim(second, 80)
+    (True, False)
+    >>> del first
+    >>> memory.claim(second, 80)
+    True
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._used: WeakKeyDictionary[object, int] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def claim(self, key: object, size: int) -> bool:
+        """Whether `size` more bytes may be kept for as long as `key` is there."""
+        with self._lock:
+            if sum(self._used.values()) + size > self.limit:
+                return False
+            self._used[key] = self._used.get(key, 0) + size
+            return True
+
+
+UNLIMITED = Memory(float("inf"))
+
+
+class Kept:
+    """The maps of one chunk that are kept from one pass to the next, each for as long as its key is there."""
+
+    __slots__ = ("_maps", "_memory")
+
+    def __init__(self, memory: Memory = UNLIMITED) -> None:
+        self._memory = memory
+        self._maps: WeakKeyDictionary[object, object] = WeakKeyDictionary()
+
+    def get(self, key: object, compute: Callable[[], T]) -> T:
+        """What `compute` gives, kept if there is room. `key` is compared by identity."""
+        found = self._maps.get(key)
+        if found is None:
+            found = compute()
+            if self._memory is UNLIMITED or self._memory.claim(key, size_of(found)):
+                self._maps[key] = found
+        return cast(T, found)
+
+    def __len__(self) -> int:
+        return len(self._maps)
+
+
+class Records:
+    """Finite features `x` (n, p), float64, and responses `y` (n,): float64 numbers or int64 category codes.
+
+    Parameters
+    ----------
+    x : ndarray, or a function that gives it
+        A function is called when x is first touched: many a question is about y alone, or about a map of x that was
+        kept, and then a file's x need not be decoded.
+    y : ndarray
+    kept : Kept, optional
+        Maps of the same records from earlier passes.
+    """
+
+    __slots__ = ("_kept", "_load", "_x", "y")
+
+    def __init__(
+        self, x: FloatArray | Callable[[], FloatArray], y: FloatArray | IntArray, kept: Kept | None = None
+    ) -> None:
+        self._load: Callable[[], FloatArray] | None = x if callable(x) else None
+        self._x: FloatArray | None = None if callable(x) else x
+        self.y = y
+        self._kept = Kept() if kept is None else kept
+
+    @property
+    def x(self) -> FloatArray:
+        """The features."""
+        if self._x is None:
+            assert self._load is not None
+            self._x = self._load()
+        return self._x
 
     def derive(self, key: object, compute: Callable[[], T]) -> T:
         """What `compute` gives, kept for as long as these records and `key` are; small integers, not float64.
 
-        Several queries look at the same map of the records (their whitened coordinates, the bin of y). A source in
-        memory hands out the same `Records` on every pass, so the map is computed once, at a quarter of the memory
-        of x; a source that reads files makes new ones and keeps nothing. `key` is compared by identity.
+        Several queries look at the same map of the records (their whitened coordinates, the bin of y). It is computed
+        once, at a quarter of the memory of x, as far as a source has room to keep it. `key` is compared by identity.
         """
-        if key not in self._derived:
-            self._derived[key] = compute()
-        return cast(T, self._derived[key])
+        return self._kept.get(key, compute)
 
     def __len__(self) -> int:
-        return len(self.x)
+        return len(self.y)
+
+    def __reduce__(self) -> tuple[type["Records"], tuple[FloatArray, FloatArray | IntArray]]:
+        """A copy in another process has the records, not the maps: their keys are compared by identity."""
+        return Records, (self.x, self.y)
 
     def is_finite(self) -> bool:
         """Whether every number is finite; a domain check, made before anything is spent."""
         return is_finite(self.x) and is_finite(self.y)
+
+
+def size_of(value: object) -> int:
+    """Bytes of an array, or of a tuple of arrays."""
+    arrays: tuple[NDArray[Any], ...] = value if isinstance(value, tuple) else (value,)
+    return sum(int(array.nbytes) for array in arrays)
 
 
 def is_finite(values: FloatArray | IntArray) -> bool:

@@ -2,16 +2,34 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 
 @contextmanager
-def unhurried() -> Iterator[None]:
-    """Put off an interruption until the block has ended; the second one does not wait."""
-    if threading.current_thread() is not threading.main_thread():
+def defer_interrupts() -> Iterator[None]:
+    """Put off an interruption until the block has ended; the second one does not wait.
+
+    Whoever would rather wait for a fit than lose what it has spent puts it into such a block:
+
+    >>> with defer_interrupts():
+    ...     fitted = "the result, whoever presses Ctrl-C meanwhile"
+    """
+    with patient() as begin:
+        begin()
         yield
+
+
+@contextmanager
+def patient(put_off: Callable[[], object] = lambda: None) -> Iterator[Callable[[], None]]:
+    """Put off an interruption until the block has ended, from the moment on that what it yields is called.
+
+    `put_off` is called when an interruption comes that has to wait. The second one does not wait. A block that fails
+    tells why it failed, not that it was interrupted. Only the main thread can put off; in others nothing changes.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
         return
     seen: list[int] = []
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -21,14 +39,18 @@ def unhurried() -> Iterator[None]:
             signal.signal(number, handler)
 
     def wait(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
-        restore()
+        if not seen:  # two may come at once
+            seen.append(number)
+            restore()
+            put_off()
 
-    for number in before:
-        signal.signal(number, wait)
+    def begin() -> None:
+        for number in before if not seen else ():
+            signal.signal(number, wait)
+
     try:
-        yield
+        yield begin
     finally:
         restore()
-        if seen:
-            signal.raise_signal(seen[0])
+    if seen:
+        signal.raise_signal(seen[0])

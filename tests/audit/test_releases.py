@@ -16,11 +16,11 @@ from sfumato.audit.cases import (
     worst_selection_pair,
 )
 from sfumato.audit.table import audit_table, markdown
-from sfumato.research import members
+from sfumato.research.sums import example_queries
 from sfumato.sums import BoundedSum
 
 RELATIONS = ("replace", "add-remove")
-QUERIES = queries() | members.queries()
+QUERIES = queries() | example_queries()
 BUDGET = Budget.approximate(3.0, 1e-6)
 
 

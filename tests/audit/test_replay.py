@@ -15,12 +15,12 @@ from sfumato.audit.fingerprint import fingerprint
 from sfumato.audit.hostile import Hostile, Table, forges
 from sfumato.audit.replay_controls import broken_fits
 from sfumato.audit.replays import NEIGHBOURS, federations, replay_markdown, runs, subjects, ways
-from sfumato.research.members import cases
 
-ROWS = {(run.name, run.relation, run.way): run for run in runs(others=cases)}
+ROWS = {(run.name, run.relation, run.way): run for run in runs()}
 ARRAYS = [key for key in ROWS if key[2] in ("array", "sites")]
+PEOPLE = [[run for run in ROWS.values() if run.people and (run.name, run.relation) == key[:2]] for key in ARRAYS]
 OTHERS = [way for way in ways() if way != "array"]
-SUBJECTS = [(name, relation) for relation in ("replace", "add-remove") for name in subjects(relation, cases)]
+SUBJECTS = [(name, relation) for relation in ("replace", "add-remove") for name in subjects(relation)]
 X = np.random.default_rng(0).uniform(-0.9, 0.9, (20, 3))
 NEIGHBOUR = np.vstack([X[:-1], [[1.7e308, -1.0, 5e-324]]])
 KNOWN = {"n_directions": 1, "bounds": Bounds(-1, 1), "method": "one-shot", "random_state": 0}
@@ -37,8 +37,8 @@ def test_every_private_estimator_is_replayed_with_every_method_and_relation(kind
     parameters = inspect.signature(kind).parameters
     methods = sys.modules[kind.__module__].METHODS if "method" in parameters else ()
     for relation in ("replace", "add-remove") if "relation" in parameters else ("replace",):
-        replayed = [each.estimator for each in subjects(relation, cases).values() if type(each.estimator) is kind]
-        assert replayed, f"add {kind.__name__} to sfumato.audit.replays or sfumato.research.members"
+        replayed = [each.estimator for each in subjects(relation).values() if type(each.estimator) is kind]
+        assert replayed, f"{kind.__name__}.about names no attack"
         assert {*methods} - {"auto"} <= {getattr(estimator, "method", "") for estimator in replayed}
 
 
@@ -57,6 +57,22 @@ def test_whatever_the_records_come_in(name, relation, tmp_path):
     way = OTHERS[place % len(OTHERS)]
     for found in ROWS[name, relation, way].pairs(1, 0, tmp_path, first=NEIGHBOURS * place):
         assert found.findings == () and not found.refused and found.questions > 0
+
+
+@pytest.mark.parametrize("place", range(len(ARRAYS)), ids=lambda place: ", ".join(ARRAYS[place]))
+def test_all_rows_of_a_person_show_nothing_but_their_releases(place, tmp_path):
+    """In one of the ways in which each fit can be told of persons, with an honest or a forged tape."""
+    wanted = [run for run in PEOPLE[place] if run.at_sites == (ARRAYS[place][2] == "sites")]
+    for found in wanted[place % len(wanted)].pairs(1, 0, tmp_path, first=NEIGHBOURS * place):
+        assert found.findings == () and not found.refused and found.questions > 0
+
+
+def test_every_fit_is_told_of_persons_by_ids_and_by_promise():
+    for key, every in zip(ARRAYS, PEOPLE, strict=True):
+        told = {str(run.people) for run in every if run.way.startswith(key[2])}
+        assert {"2 rows of a person", "10 rows of a person", "2 rows of a person, vouched for"} <= told
+    sources = {run.way.removesuffix(", 2 rows of a person") for every in PEOPLE for run in every}
+    assert {*ways(), "sites"} <= sources
 
 
 @pytest.mark.parametrize("control", broken_fits(), ids=lambda control: control.name)
@@ -102,7 +118,7 @@ def test_a_device_that_looks_at_other_people_is_caught():
         return LabelPrivateSIR(1.0, 1, edges=[0.0], random_state=0).fit(X, labels - labels.mean())
 
     found = replay(centred, y, np.append(y[:-1], 40.0))
-    assert found.findings == ("devices: the answers of several persons moved",)
+    assert found.findings == ("devices: more answers moved than one person gives",)
 
 
 def test_a_table_that_is_refused_before_anything_is_asked_proves_nothing():
@@ -135,6 +151,27 @@ def test_hostile_pairs_are_neighbours(relation):
         assert np.isfinite(d.x).all() and np.isfinite(d_prime.x).all()
 
 
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_hostile_neighbours_differ_in_one_person(relation):
+    rng, hostile = np.random.default_rng(0), Hostile(2, (0.0, 1.0), relation, rows=4)
+    others = []
+    for _ in range(200):
+        d = hostile.table(rng)
+        d_prime = hostile.neighbour(rng, d)
+        one, other = (_rows_of_people(table) for table in (d, d_prime))
+        differing = {person for person in {*one, *other} if one.get(person) != other.get(person)}
+        assert len(differing) <= 1 and max(len(rows) for each in (one, other) for rows in each.values()) <= 4
+        assert relation == "replace" or {*one} != {*other}
+        others += [len(one.get(person, ())) - len(other.get(person, ())) for person in differing]
+    assert min(others) < 0 < max(others)  # with more rows, and with fewer
+
+
+def _rows_of_people(table):
+    """The rows of each person, in their order."""
+    rows = [(*row, value) for row, value in zip(_bits(table.x), table.y, strict=True)]
+    return {person: [rows[i] for i in np.flatnonzero(table.ids == person)] for person in table.ids.tolist()}
+
+
 def _bits(x):
     return [tuple(row.view(np.int64).tolist()) for row in x]
 
@@ -144,6 +181,13 @@ def test_a_private_label_leaves_the_features_alone():
     for _ in range(50):
         d = hostile.table(rng)
         assert _bits(d.x) == _bits(hostile.neighbour(rng, d).x)
+
+
+def test_people_who_answer_for_several_rows_send_as_many_answers():
+    rng, hostile = np.random.default_rng(0), Hostile(2, (0.0, 1.0), "replace", private="answer", rows=4)
+    for _ in range(50):
+        d = hostile.table(rng)
+        assert (d.ids == hostile.neighbour(rng, d).ids).all()
 
 
 def test_half_of_the_tapes_are_honest():
@@ -164,7 +208,7 @@ def test_an_attribute_of_an_unknown_kind_is_not_passed_over():
 def test_fingerprints_tell_every_bit():
     values = [0, 0.0, -0.0, False, "0", None, np.float32(0), np.zeros(1), np.zeros((1, 1)), [0.0], (0.0,), {"a": 0.0}]
     assert len({fingerprint(value) for value in values}) == len(values)
-    assert fingerprint(Table(X, (1.0,))) == fingerprint(Table(X.copy(), (1.0,)))
+    assert fingerprint(Table(X, (1.0,), X[:, 0])) == fingerprint(Table(X.copy(), (1.0,), X[:, 0].copy()))
 
 
 def test_the_table_names_what_was_found():

@@ -8,7 +8,7 @@ import pytest
 from tests.browser.chromium import Tab, browsing, program
 
 from sfumato import Bounds, PrivateSIR
-from sfumato.report.build import document
+from sfumato.report.build import build_document
 
 pytestmark = pytest.mark.skipif(program() is None, reason="no Chromium on this machine; install chromium to run these")
 
@@ -52,7 +52,7 @@ def values(page: Tab, selector: str, name: str = "value") -> list[float]:
 
 
 def test_every_chart_shows_the_numbers_of_the_model(page, fitted):
-    shown = document(fitted)
+    shown = build_document(fitted)
     loadings = [row.values[k] for k in range(shown.n_directions) for row in shown.loadings]
     assert values(page, ".loading rect") == loadings
     assert values(page, ".loading rect", "error") == [
@@ -68,7 +68,7 @@ def test_every_chart_shows_the_numbers_of_the_model(page, fitted):
 def test_what_is_drawn_is_to_scale(page, fitted):
     """Pixels on the screen, not attributes: bar lengths are proportional to loadings, columns to singular values."""
     widths = page.js("[...document.querySelectorAll('.loading rect')].map(e => e.getBoundingClientRect().width)")
-    loadings = np.abs([row.values[0] for row in document(fitted).loadings])
+    loadings = np.abs([row.values[0] for row in build_document(fitted).loadings])
     np.testing.assert_allclose(np.array(widths[:5]) / max(widths[:5]), loadings / loadings.max(), atol=0.01)
     heights = page.js("[...document.querySelectorAll('.spectrum rect')].map(e => e.getBoundingClientRect().height)")
     singular = fitted.choice_.singular_values

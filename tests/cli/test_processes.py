@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Budget
+from sfumato.model import load_model
 from sfumato.privacy.ledger import FileLedger
 
 SLOW = ("fit", "slow.parquet", "-y", "y", "--out", "result")
@@ -24,7 +26,7 @@ SLOW = ("fit", "slow.parquet", "-y", "y", "--out", "result")
 def slow(tmp_path_factory) -> Path:
     """A table large enough that a fit takes a while."""
     path = tmp_path_factory.mktemp("slow") / "slow.parquet"
-    x = np.random.default_rng(0).normal(size=(300_000, 12))
+    x = np.random.default_rng(0).normal(size=(200_000, 12))
     pq.write_table(pa.table({f"x{i}": x[:, i] for i in range(12)} | {"y": x[:, 0]}), path)
     return path
 
@@ -38,10 +40,15 @@ class Terminal:
 
     def wait_for(self, words: str, seconds: float = 120.0) -> None:
         end = time.monotonic() + seconds
-        while words not in self.seen:
+        while words not in self.plain:
             assert time.monotonic() < end, self.seen
             if select.select([self._ours], [], [], 0.1)[0]:
                 self.seen += os.read(self._ours, 4096).decode(errors="replace")
+
+    @property
+    def plain(self) -> str:
+        """What was seen, on one line and without colours."""
+        return " ".join(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.seen).split())
 
     def close(self) -> None:
         os.close(self.theirs)
@@ -60,39 +67,104 @@ def finished(process: subprocess.Popen, seconds: float = 120.0) -> int:
     return process.returncode
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_fit_leaves_nothing_half_written_and_a_truthful_ledger(
-    number, code, start, here, slow, terminal
-):
+@pytest.fixture
+def study(here, slow) -> FileLedger:
     (here / "slow.parquet").symlink_to(slow)
-    FileLedger(here / "study.jsonl", Budget.approximate(3, 1e-6))
+    return FileLedger(here / "study.jsonl", Budget.approximate(3, 1e-6))
+
+
+CAPPED = (*SLOW, "--cap-ledger", "study.jsonl")
+PCA = ("fit", "slow.parquet", "--estimator", "pca", "--cap-ledger", "study.jsonl", "--out", "result")
+WAITS, PAID = "the fit is finished and its result kept", "the model was paid for and is result/model.json"
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words", "moment"),
+    [
+        (signal.SIGINT, 130, CAPPED, "span of the response"),
+        (signal.SIGTERM, 143, CAPPED, "ranks of the response"),
+        (signal.SIGINT, 130, PCA, "typical length of a record"),
+    ],
+)
+def test_a_fit_that_is_interrupted_once_it_is_charged_leaves_its_result(
+    number, code, words, moment, start, here, study, terminal
+):
+    process = start(*words, stderr=terminal.theirs)
+    terminal.wait_for(moment)
+    process.send_signal(number)
+    terminal.wait_for(WAITS)
+    terminal.wait_for(PAID)
+    assert finished(process) == code
+    assert sorted(os.listdir(here / "result")) == ["directions.csv", "model.json"]
+    spent = load_model(here / "result" / "model.json").ledger_.total()
+    assert study.refresh().total() == pytest.approx(spent) == pytest.approx(1.0)
+    assert "all hashes agree" in study.verify()
+
+
+def test_the_second_interruption_gives_the_fit_up_and_says_what_it_spent(start, here, study, terminal):
     before = sorted(here.iterdir())
-    process = start(*SLOW, "--cap-ledger", "study.jsonl", stderr=terminal.theirs)
+    process = start(*CAPPED, stderr=terminal.theirs)
     terminal.wait_for("ranks of the response")
     assert [path for path in (here / "result").iterdir() if path.name.endswith(".partial")]
-    process.send_signal(number)
-    assert finished(process) == code
-    assert sorted(here.iterdir()) == before
-    ledger = FileLedger(here / "study.jsonl")
-    assert "all hashes agree" in ledger.verify()
-    purposes = [entry.purpose for entry in ledger.entries]
-    assert "span of the response" in purposes and "picture of the first direction against the response" not in purposes
-    assert 0 < ledger.total() < 1.0
-
-
-def test_an_interrupted_fit_of_components_is_as_clean(start, here, slow, terminal):
-    (here / "slow.parquet").symlink_to(slow)
-    FileLedger(here / "study.jsonl", Budget.approximate(3, 1e-6))
-    before = sorted(here.iterdir())
-    words = ("fit", "slow.parquet", "--estimator", "pca", "--cap-ledger", "study.jsonl", "--out", "result")
-    process = start(*words, stderr=terminal.theirs)
-    terminal.wait_for("typical length of a record")
     process.send_signal(signal.SIGINT)
+    terminal.wait_for(WAITS)
+    process.send_signal(signal.SIGINT)
+    terminal.wait_for("no half-written file was left")
     assert finished(process) == 130
     assert sorted(here.iterdir()) == before
-    ledger = FileLedger(here / "study.jsonl")
-    assert "all hashes agree" in ledger.verify() and 0 < ledger.total() <= 1.0
-    assert "spread of each feature" in [entry.purpose for entry in ledger.entries]
+    purposes = [entry.purpose for entry in study.refresh().entries]
+    assert "span of the response" in purposes and "picture of the first direction against the response" not in purposes
+    assert 0 < study.total() < 1.0 and "all hashes agree" in study.verify()
+    said = re.search(r"no result was made; (\d+) of 17 releases were made and stay in (\S+)", terminal.plain)
+    assert said and int(said[1]) == len(purposes) and said[2] == str(here / "study.jsonl")
+
+
+@pytest.mark.parametrize("moment", ["loading the library", "reading and checking the records"])
+def test_a_fit_that_is_interrupted_before_it_is_charged_spends_nothing(moment, start, here, study, terminal):
+    before = sorted(here.iterdir())
+    process = start(*CAPPED, stderr=terminal.theirs)
+    terminal.wait_for(moment)
+    process.send_signal(signal.SIGINT)
+    terminal.wait_for("nothing was spent")
+    assert finished(process) == 130
+    assert sorted(here.iterdir()) == before
+    assert study.refresh().total() == 0.0 and len(study) == 0
+
+
+CONSOLE = """
+import os, signal, sys, threading
+import numpy as np
+from sfumato import Bounds, PrivateSIR
+from sfumato.progress import listening
+from sfumato.signals import defer_interrupts
+
+class Press:
+    def planned(self, purposes):
+        self.left = int(sys.argv[1])
+    def started(self, purpose):
+        self.left -= 1
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGINT)
+
+x = np.random.default_rng(0).normal(size=(500, 3))
+sir = PrivateSIR(bounds=Bounds(-3, 3), ledger="study.jsonl", method="descent")
+with listening(Press()):
+    if sys.argv[2] == "patient":
+        with defer_interrupts():
+            sir.fit(x, x[:, 0])
+            print(sir.ledger_.total())
+    else:
+        sir.fit(x, x[:, 0])
+"""
+
+
+def test_ctrl_c_in_python_says_what_the_fit_has_charged(here, study):
+    run = [sys.executable, "-c", CONSOLE]
+    hurried = subprocess.run([*run, "3", "hurried"], capture_output=True, text=True, timeout=120)
+    assert "KeyboardInterrupt" in hurried.stderr and "the first 3 releases may have been charged" in hurried.stderr
+    assert len(study.refresh()) in (2, 3) and 0 < study.total() < 1.0
+    patient = subprocess.run([*run, "3", "patient"], capture_output=True, text=True, timeout=120)
+    assert float(patient.stdout) > 0 and "KeyboardInterrupt" in patient.stderr and "charged" not in patient.stderr
 
 
 def test_progress_is_seen_at_once_and_names_the_releases(start, here, slow, terminal):

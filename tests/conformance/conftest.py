@@ -175,6 +175,7 @@ CASES = [
     Case("product rows", lambda p: products(p, numbers())),
     Case("some product rows of classes", lambda p: products(p, codes()).on(np.arange(0, p, 2)), has_codes=True),
     Case("product rows of a part", lambda p: Part(products(p, numbers()), 1, 2)),
+    Case("residual products of a part", lambda p: Part(ResidualProduct(residual(p, numbers()), 1.0), 0, 2)),
     Case("square sums", lambda p: SquareSums(grid(p), 1.0)),
     Case("square sums, clipped", lambda p: SquareSums(grid(p), 0.01)),
     Case("sign scores", lambda p: signs(p, numbers())),

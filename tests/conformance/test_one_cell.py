@@ -25,14 +25,14 @@ import pytest
 import sfumato
 from sfumato import Bounds, Budget, InputError, Ledger, PrivateCCA, PrivateSIR, scan
 from sfumato.cli.local import _labels, _read
-from sfumato.estimators.inputs import fit_source, paired_source
-from sfumato.files import open_source
-from sfumato.files.formats import open_tables
-from sfumato.files.table import Table
 from sfumato.local import NumberRandomiser, SliceRandomiser
 from sfumato.local.answers import Randomiser
 from sfumato.local.records import RecordRandomiser
+from sfumato.methods.inputs import fit_source, paired_source
 from sfumato.sources import ArraySource, Source
+from sfumato.sources.files import open_source
+from sfumato.sources.formats import open_tables
+from sfumato.sources.table import Table
 
 HUGE = [Decimal("sNaN"), Decimal("1e999"), -(10**5000)]
 LONG = "secret" * 2_000
@@ -378,8 +378,7 @@ def test_every_reader_of_the_package_is_in_this_registry(tmp_path):
     files = {type(open_tables([make(base, base, tmp_path)])[0]) for make in FILES.values()}
     assert subclasses(Table) == files
     read = {type(scan(make(base, base, tmp_path), response="cell")) for make in FILES.values()} | {ArraySource}
-    passing_on = {source for source in subclasses(Source) if source.__name__ == "Watched"}  # the records of another
-    assert subclasses(Source) == read | passing_on
+    assert subclasses(Source) == read
     assert {kind.__name__ for kind in subclasses(Randomiser)} == {"SliceRandomiser", "NumberRandomiser"}
 
 
@@ -387,7 +386,7 @@ def test_no_module_but_the_readers_opens_a_table():
     calls = re.compile(r"\b(read_csv|open_csv|read_table|ParquetFile|read_parquet|open_file|loadtxt|genfromtxt)\(")
     folder = Path(sfumato.__file__).parent
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*.py") if calls.search(path.read_text())}
-    assert {path for path in found if not path.startswith("files/")} <= PUBLIC_FILES
+    assert {path for path in found if not path.startswith("sources/")} <= PUBLIC_FILES
 
 
 PUBLIC_FILES = {"datasets.py", "cli/datasets.py", "research/real_data.py"}

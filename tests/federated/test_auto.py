@@ -5,7 +5,7 @@ import pytest
 
 from sfumato import Bounds, PrivateSIR, subspace_distance
 from sfumato.federated import simulate
-from sfumato.federated.facts import Facts
+from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.task import federated_task
 from sfumato.records import Response
 
@@ -13,7 +13,7 @@ BOX = Bounds(-3, 3)
 
 
 def facts(sites, n, p=5):
-    return {f"site {i}": Facts(p, n, Response()) for i in range(sites)}
+    return {f"site {i}": SiteFacts(p, n, Response()) for i in range(sites)}
 
 
 def chosen(epsilon, sites, n, noises=None, relation="replace"):
@@ -34,7 +34,7 @@ def test_a_method_asked_for_is_kept():
 
 
 def test_a_private_number_of_records_decides_nothing_at_sites_either():
-    hidden = {name: Facts(5, None, Response()) for name in facts(5, 1)}
+    hidden = {name: SiteFacts(5, None, Response()) for name in facts(5, 1)}
     estimator = PrivateSIR(0.5, 1e-6, 1, BOX, relation="add-remove")
     assert federated_task(estimator, hidden, "add-remove").method == "descent"
 

@@ -13,8 +13,8 @@ import pyarrow.csv
 import pytest
 
 from sfumato.errors import InputError
-from sfumato.federated.flower import commands
-from sfumato.federated.split import by_column
+from sfumato.federated.flower.coordination import superlink_command
+from sfumato.federated.simulation import split_by_column
 from sfumato.simulate import he
 
 
@@ -29,14 +29,14 @@ def table(tmp_path):
 
 
 def test_a_file_becomes_one_site_for_each_value_of_a_column(table):
-    sites = by_column(table, "hospital", "y")
+    sites = split_by_column(table, "hospital", "y")
     assert list(sites) == ["north", "south", "west"]
     assert all(site.count() == 300 and site.feature_names == ("x0", "x1", "x2") for site in sites.values())
 
 
 def test_a_column_that_is_not_there_is_named(table):
     with pytest.raises(InputError, match="by: there is no column 'clinic'"):
-        by_column(table, "clinic", "y")
+        split_by_column(table, "clinic", "y")
 
 
 def test_simulate_prints_every_sites_spending(table):
@@ -91,7 +91,7 @@ def keys(tmp_path):
 def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkeypatch, change, sentence):
     from sfumato.cli.app import app
 
-    monkeypatch.setattr(commands, "demand_flower", lambda: None)
+    monkeypatch.setattr("sfumato.federated.flower.keys.demand_flower", lambda: None)
     monkeypatch.chdir(keys)
     given = {"--response": "y", "--name": "north", "--coordinator": "h:1", "--ca": "ca.crt", "--key": "north"}
     given |= {"--features": "x0,x1,x2"} | change
@@ -127,7 +127,7 @@ def test_a_coordinator_is_told_what_is_wrong_before_anything_runs(keys, monkeypa
 
     from sfumato.cli.app import app
 
-    monkeypatch.setattr(commands, "demand_flower", lambda: None)
+    monkeypatch.setattr("sfumato.federated.flower.keys.demand_flower", lambda: None)
     monkeypatch.chdir(keys)
     given = {"--site": "north.pub", "--certificate": "server.crt", "--key": "server.key", "--ca": "ca.crt"} | change
     words = [word for pair in given.items() for word in pair if word is not None]
@@ -138,10 +138,10 @@ def test_a_coordinator_is_told_what_is_wrong_before_anything_runs(keys, monkeypa
 
 
 def test_a_server_that_is_stopped_leaves_no_process_behind(tmp_path):
-    from sfumato.federated.flower.processes import started
+    from sfumato.federated.flower.coordination import run_server
 
     script = "sleep 60 & echo $! > child; wait"
-    with started(["sh", "-c", f"cd {tmp_path}; {script}"], os.environ, tmp_path / "log") as process:
+    with run_server(["sh", "-c", f"cd {tmp_path}; {script}"], os.environ, tmp_path / "log") as process:
         while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text().strip():
             time.sleep(0.05)
     child = int((tmp_path / "child").read_text())
@@ -156,7 +156,7 @@ def test_a_server_that_is_stopped_leaves_no_process_behind(tmp_path):
 
 
 def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
-    command = commands.superlink(
+    command = superlink_command(
         "127.0.0.1", 8000, *(tmp_path / name for name in ("secret", "nodes", "ca", "crt", "key"))
     )
     assert "--enable-supernode-auth" in command and "--ssl-certfile" in command and "--insecure" not in command
@@ -166,10 +166,10 @@ def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_coordinators_options_reach_the_estimator(sparse):
     from sfumato.bounds import Bounds
-    from sfumato.cli.federated_server import _estimator
-    from sfumato.cli.wishes import Wishes
+    from sfumato.cli.federated import _estimator
+    from sfumato.cli.fit_options import EstimatorOptions
 
-    wishes = Wishes("sir", 2.0, 1e-5, None, "add-remove", None, "3", "auto", ["a", "b"], picture=False)
+    wishes = EstimatorOptions("sir", 2.0, 1e-5, None, "add-remove", None, "3", "auto", ["a", "b"], picture=False)
     made = _estimator(wishes, Bounds(-6, 6), sparse, own_units=False)
     assert (made.epsilon, made.delta, made.relation, made.n_directions) == (2.0, 1e-5, "add-remove", 3)
     assert made.classes == ["a", "b"] and made.bounds == Bounds(-6, 6)
@@ -177,12 +177,12 @@ def test_a_coordinators_options_reach_the_estimator(sparse):
 
 @pytest.mark.parametrize(("times", "made"), [(1, ["answer"]), (2, [])])
 def test_an_interruption_waits_for_an_answer_that_is_being_made_and_the_second_does_not(times, made):
-    from sfumato.signals import unhurried
+    from sfumato.signals import defer_interrupts
 
     done = []
 
     def answer():
-        with unhurried():
+        with defer_interrupts():
             for _ in range(times):
                 signal.raise_signal(signal.SIGINT)
             done.append("answer")
@@ -198,7 +198,7 @@ def test_an_interruption_waits_for_an_answer_that_is_being_made_and_the_second_d
 
 @pytest.mark.parametrize(("host", "sentence"), [("no.such.host.invalid", "host"), ("127.0.0.1", "port")])
 def test_a_place_where_no_server_can_listen_is_refused(host, sentence):
-    from sfumato.federated.flower.processes import refuse_if_taken
+    from sfumato.federated.flower.coordination import refuse_if_taken
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

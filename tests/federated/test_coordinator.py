@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 from sfumato import Bounds, Budget, InputError, PrivateSIR, PrivateSparseSIR
 from sfumato.cli.app import app
 from sfumato.federated import SitesLostError, simulate
-from sfumato.federated.coordinator import fit_remote
-from sfumato.federated.outcome import outcome, write_json
+from sfumato.federated.coordinator import describe_outcome, fit_remote, write_json
 from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
 
@@ -56,7 +55,7 @@ def test_over_the_wire_and_in_simulation_the_same_seed_gives_the_same_fit(consor
 
 
 def test_an_outcome_notes_the_heads_of_the_sites_ledgers_and_a_cut_one_is_noticed(consortium, estimator, tmp_path):
-    write_json(outcome(fit_remote(estimator, consortium, SITES)), tmp_path)
+    write_json(describe_outcome(fit_remote(estimator, consortium, SITES)), tmp_path)
     path = consortium.ledger("h1")
     check = ["ledger", "verify", str(path), "--outcome", str(tmp_path / "outcome.json")]
     assert "1 noted head(s)" in CliRunner().invoke(app, check).stdout
@@ -208,7 +207,7 @@ def test_sites_find_units_of_their_own_over_the_wire_as_in_simulation(consortium
     estimator = in_own_units(consortium)
     remote = fit_remote(estimator, consortium, SITES, own_units=True)
     seeded = PrivateSIR(**estimator.get_params() | {"random_state": consortium.seed})
-    here = simulate(seeded, consortium.parts, centring="sites")
+    here = simulate(seeded, consortium.parts, own_units=True)
     np.testing.assert_array_equal(remote.directions_, here.directions_)
     assert remote.local_ == here.local_ and remote.disagreeing_ == {}
     assert all(told["epsilon"] == pytest.approx(1.0, rel=1e-6) for told in remote.spending_.values())

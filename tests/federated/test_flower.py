@@ -135,7 +135,7 @@ def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_
     assert len(made.answers("h1", f"{run}/*.claim")) == len(made.answers("h1", f"{run}/*.npy"))
     made.site("h1")
     found = made.outcome()
-    here = simulate(PrivateSIR(1.0, 1e-5, 1, classes=[0, 1], random_state=7), made.parts, centring="sites")
+    here = simulate(PrivateSIR(1.0, 1e-5, 1, classes=[0, 1], random_state=7), made.parts, own_units=True)
     agrees_with(found, here)
     for name in SITES:
         ours = [here.local_[name].lower, here.local_[name].upper]

@@ -8,7 +8,7 @@ import pytest
 from sfumato import PrivateSIR
 from sfumato.federated import SitesLostError, simulate
 from sfumato.federated.coordinator import fit_remote
-from sfumato.federated.journal import Journal
+from sfumato.federated.store import Journal
 from sfumato.privacy.ledger import FileLedger
 
 SITES = ("h0", "h1", "h2")

@@ -7,8 +7,8 @@ import pytest
 
 from sfumato import Bounds, InputError, PrivateSIR, subspace_distance
 from sfumato.federated import simulate
-from sfumato.federated.facts import facts_of
 from sfumato.federated.simulation import fit_sites
+from sfumato.federated.site_facts import describe_site
 from sfumato.federated.task import federated_task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.budget import Budget
@@ -28,7 +28,7 @@ def test_without_noise_any_number_of_sites_equals_the_pooled_fit(method, cuts, s
     estimator = PrivateSIR(rho=1e9, n_directions=2, bounds=Bounds(-6, 6), method=method)
     pieces = zip(np.split(sample.x, cuts), np.split(sample.y, cuts), strict=True)
     sources = {f"s{i}": ArraySource(x, y, Response()) for i, (x, y) in enumerate(pieces)}
-    facts = {name: facts_of(source, "replace") for name, source in sources.items()}
+    facts = {name: describe_site(source, "replace") for name, source in sources.items()}
     # Units inside the bounds are read off counts and their known noise, which more sites have more of: leave them out.
     task = replace(federated_task(estimator, facts, "replace"), bounds=Bounds(-6, 6))
     noises = dict.fromkeys(sources, silence)

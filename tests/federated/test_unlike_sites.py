@@ -72,7 +72,7 @@ def moved(seed, sites=4):
 def test_each_site_in_its_own_units_finds_what_pooled_units_cannot():
     parts, sample = moved(3)
     estimator = PrivateSIR(epsilon=2.0, delta=1e-5, n_directions=2)
-    own = simulate(estimator, parts, centring="sites")
+    own = simulate(estimator, parts, own_units=True)
     pooled = simulate(estimator, parts)
     assert subspace_distance(own.directions_, sample.directions) < 0.35
     assert subspace_distance(pooled.directions_, sample.directions) > 0.7
@@ -84,11 +84,9 @@ def test_each_site_in_its_own_units_finds_what_pooled_units_cannot():
 def test_own_units_cost_what_pooled_units_cost_and_say_what_they_need():
     parts, _ = moved(1)
     with pytest.raises(InputError, match="bounds=None"):
-        simulate(PrivateSIR(bounds=Bounds(-6, 6)), parts, centring="sites")
+        simulate(PrivateSIR(bounds=Bounds(-6, 6)), parts, own_units=True)
     with pytest.raises(InputError, match="trust='sites'"):
-        simulate(PrivateSIR(), parts, "secure-aggregation", centring="sites")
-    with pytest.raises(InputError, match="centring"):
-        simulate(PrivateSIR(), parts, centring="moon")
+        simulate(PrivateSIR(), parts, "secure-aggregation", own_units=True)
 
 
 def test_sites_with_too_few_records_are_left_out_and_spend_nothing():

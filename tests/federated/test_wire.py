@@ -8,8 +8,8 @@ import pytest
 
 from sfumato.bounds import Bounds
 from sfumato.federated.checks import check
-from sfumato.federated.facts import Facts
-from sfumato.federated.terms import KNOWN, kind_of
+from sfumato.federated.site_facts import SiteFacts
+from sfumato.federated.terms import KNOWN, question_kind
 from sfumato.federated.wire import Decoder, RefusedError, canonical, encode
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
@@ -31,7 +31,7 @@ from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 
 P = 3
-FACTS = Facts(P, 50, Response())
+FACTS = SiteFacts(P, 50, Response())
 GRID = Bounds(-2.0, 3.0).grid(P)
 WHITENING = Whitening(GRID, np.diag([1.0, 2.0, 0.3]) + 0.1, np.array([0.1, 0.0, -0.2]), 3.0)
 BINS = Bins(np.array([-1.0, 0.1, 0.7]))
@@ -65,7 +65,7 @@ def test_a_question_read_back_gives_the_same_sum_and_the_same_noise(query):
 
 
 def test_every_line_of_every_plan_has_a_kind_of_question():
-    assert {kind_of(line) for line in KNOWN} == {type(query) for query in QUERIES}
+    assert {question_kind(line) for line in KNOWN} == {type(query) for query in QUERIES}
 
 
 def test_equal_parts_become_one_object_so_that_records_are_whitened_once():

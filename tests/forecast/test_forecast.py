@@ -174,8 +174,8 @@ def test_losses_fall_with_records_and_epsilon_and_rise_with_features(along, fall
 def test_the_terminal_shows_what_to_expect():
     from rich.console import Console
 
-    from sfumato.cli.expect import show_expectations
+    from sfumato.cli.show import show_forecast
 
     console = Console(record=True, width=100)
-    show_expectations(console, PrivateSIR(1.0).explain(20_000, 5))
+    show_forecast(console, PrivateSIR(1.0).explain(20_000, 5))
     assert "expected loss" in console.export_text()

@@ -15,12 +15,12 @@ from sfumato import (
     PrivateSAVE,
     subspace_distance,
 )
-from sfumato.estimators.cca import CorrelatedPairs
-from sfumato.estimators.lda import SeparatedClasses
-from sfumato.estimators.pca import SpikedCovariance
-from sfumato.estimators.second_order import EvenResponse
 from sfumato.forecast import IndexResponse, StandIn, forecast
 from sfumato.forecast.populations import signed_normals
+from sfumato.methods.cca import CorrelatedPairs
+from sfumato.methods.lda import SeparatedClasses
+from sfumato.methods.pca import SpikedCovariance
+from sfumato.methods.second_order import EvenResponse
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins, ResponseHistogram

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sfumato import Bounds, PrivateSparsePCA, PrivateSparseSIR, subspace_distance
-from sfumato.estimators.sparse_pca import SparseComponent
-from sfumato.estimators.sparse_pipeline import ACTIVE, FewActiveFeatures
 from sfumato.forecast import forecast
 from sfumato.forecast.populations import missed_distance
+from sfumato.methods.sparse_pca import SparseComponent
+from sfumato.methods.sparse_sir import ACTIVE, FewActiveFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore:random_state")
 

@@ -17,7 +17,6 @@ from sfumato.privacy.events import Gaussian, NoGuarantee
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.noise import SecureNoise
 from sfumato.privacy.plan import Line, Plan
-from sfumato.report.account import restored
 
 CAP = Budget.approximate(1.0, 1e-6)
 
@@ -125,7 +124,7 @@ def _fitted(sir, x, y):
 
 def test_entries_beyond_the_budget_are_told_and_not_covered():
     """No door writes them; a ledger restored from a file may hold anything."""
-    ledger = restored(CAP, "replace", False, [entry(Gaussian(1.0)), entry(Gaussian(1.0))])
+    ledger = Ledger.restore(CAP, "replace", False, [entry(Gaussian(1.0)), entry(Gaussian(1.0))])
     assert ledger.guarantee.startswith("No guarantee of (epsilon = 1, delta = 1e-06): the 2 releases cost epsilon = ")
 
 

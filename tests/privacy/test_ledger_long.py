@@ -8,11 +8,11 @@ import pytest
 
 from sfumato import Budget, BudgetError
 from sfumato.privacy.accounting import zcdp_epsilon
+from sfumato.privacy.budget import adaptive_epsilon
 from sfumato.privacy.events import Selection, rho
 from sfumato.privacy.ledger import Entry, FileLedger, chain, file
 from sfumato.privacy.ledger.admin import merge, repair, show
 from sfumato.privacy.ledger.chain import Chain
-from sfumato.privacy.ledger.remaining import epsilon
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import Unit
 
@@ -61,7 +61,7 @@ def test_a_ledger_opened_at_a_checkpoint_says_what_all_its_lines_say(path):
     assert len(ledger) == len(whole.entries) and ledger.entries == whole.entries
     assert [run.id for run in ledger.runs()] == list(whole.runs)
     assert [run.id for run in ledger._account.runs.values() if run.unspent] == [kept._run]
-    assert ledger.total() == pytest.approx(epsilon(whole.events, 1e-6), rel=1e-12)
+    assert ledger.total() == pytest.approx(adaptive_epsilon(whole.events, 1e-6), rel=1e-12)
     assert f"{ledger._chain.count} lines, all hashes agree" in ledger.verify()
     kept.record(Entry("p", "q", ONE.events[1], 1.0, 2.0, 0.5, "replace"))
     assert len(kept.mine) == 2 and FileLedger(path).runs()[25].state == "complete"
@@ -137,7 +137,9 @@ def test_a_selection_before_a_checkpoint_is_never_totalled_as_gaussian(tmp_path)
         spend(tmp_path / "l.jsonl", PICKS)
     ledger = FileLedger(tmp_path / "l.jsonl")
     assert ledger._account.before.runs and not any(isinstance(event, Selection) for event in ledger.events[:1])
-    assert ledger.total() == pytest.approx(epsilon(read_from_the_first_line(ledger.path).events, 1e-6), rel=1e-12)
+    assert ledger.total() == pytest.approx(
+        adaptive_epsilon(read_from_the_first_line(ledger.path).events, 1e-6), rel=1e-12
+    )
 
 
 def test_a_ledger_of_persons_keeps_whom_it_protects_over_a_checkpoint(tmp_path):

@@ -23,7 +23,7 @@ from sfumato import (
     PrivateSIR,
     PrivateSparseSIR,
 )
-from sfumato.report.build import document
+from sfumato.report.build import build_document
 from sfumato.report.html import render
 from sfumato.research import DPSIR
 
@@ -112,31 +112,31 @@ def test_the_page_is_made_of_released_values_only(name, fitted):
     released = {key: value for key, value in vars(estimator).items() if key.endswith("_") and not key.startswith("_")}
     copy = clone(estimator)
     vars(copy).update(pickle.loads(pickle.dumps(released)))
-    assert render(document(copy)) == render(document(estimator))
+    assert render(build_document(copy)) == render(build_document(estimator))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_cell_of_the_table_is_on_the_page(name, fitted, records):
-    page = render(document(fitted(name)))
+    page = render(build_document(fitted(name)))
     cells = {repr(float(v))[:12] for key in ("x", "y", "second") for v in records[key].ravel()}
     assert not [cell for cell in cells if cell in page]
 
 
 def test_a_sparse_fit_lists_what_it_kept(fitted):
     sparse = fitted("sparse")
-    assert [row.feature for row in document(sparse).loadings] == [f"x{j}" for j in sparse.support_]
-    assert f"on {len(sparse.support_)} of {P} features" in document(sparse).subtitle
+    assert [row.feature for row in build_document(sparse).loadings] == [f"x{j}" for j in sparse.support_]
+    assert f"on {len(sparse.support_)} of {P} features" in build_document(sparse).subtitle
 
 
 def test_unknown_standard_errors_are_said_and_their_bars_are_not_pale(fitted):
     for name in ("paper", "cca", "local"):
-        page = render(document(fitted(name)))
+        page = render(build_document(fitted(name)))
         assert "does not tell the standard errors" in page and "fill-opacity" not in page and "±" not in page
-    assert "Whiskers are one standard error" in render(document(fitted("pca")))
+    assert "Whiskers are one standard error" in render(build_document(fitted("pca")))
 
 
 def test_both_tables_of_a_canonical_pair_are_shown_each_of_length_one(fitted):
-    values = np.array([row.values for row in document(fitted("cca")).loadings])
+    values = np.array([row.values for row in build_document(fitted("cca")).loadings])
     assert len(values) == P + 2
     np.testing.assert_allclose([np.linalg.norm(values[:P]), np.linalg.norm(values[P:])], 1.0, rtol=1e-12)
 
@@ -145,14 +145,14 @@ def test_a_shared_ledger_does_not_tell_of_other_runs(records, tmp_path):
     ledger = FileLedger(tmp_path / "study.jsonl", Budget.approximate(5, 1e-6), purpose="secret purpose")
     PrivateSIR(bounds=BOX, picture=True, ledger=ledger).fit(records["x"], records["y"])
     second = PrivatePCA(1, epsilon=0.5, bounds=BOX, ledger=FileLedger(tmp_path / "study.jsonl"))
-    shown = document(second.fit(records["x"]))
+    shown = build_document(second.fit(records["x"]))
     assert len(shown.ledger) == len(second.explain(N, P).plan.lines)
     assert "epsilon = 0.5" in shown.guarantee and "study.jsonl" not in render(shown)
     assert sum(row.share for row in shown.ledger) == pytest.approx(1.0)
 
 
 def test_what_if_falls_with_budget_and_records_and_meets_the_forecast(fitted):
-    seen = document(fitted("sir")).what_if
+    seen = build_document(fitted("sir")).what_if
     assert seen is not None and seen.sizes[seen.here[0]] == N and seen.budgets[seen.here[1]] == 1.0
     losses = np.array(seen.losses)
     assert (np.diff(losses, axis=0) < 0).all() and (np.diff(losses, axis=1) < 1e-3).all()
@@ -164,12 +164,12 @@ def test_what_if_falls_with_budget_and_records_and_meets_the_forecast(fitted):
 
 def test_what_if_is_only_told_where_there_is_a_theory_and_the_size_is_public(fitted):
     for name in set(CASES) - {"sir", "sir, found bounds", "sir, rho"}:
-        assert document(fitted(name)).what_if is None
-    assert document(fitted("sir, rho")).what_if.budget_name == "rho"
+        assert build_document(fitted(name)).what_if is None
+    assert build_document(fitted("sir, rho")).what_if.budget_name == "rho"
 
 
 def test_a_tiny_budget_has_a_report_all_the_same(records):
     tiny = PrivateSIR(epsilon=1e-3, bounds=BOX).fit(records["x"], records["y"])
-    assert render(document(tiny)).startswith("<!DOCTYPE html>")
-    assert document(tiny).what_if is None  # a quarter of it would buy nothing
-    assert all(math.isfinite(value) for row in document(tiny).loadings for value in row.values)
+    assert render(build_document(tiny)).startswith("<!DOCTYPE html>")
+    assert build_document(tiny).what_if is None  # a quarter of it would buy nothing
+    assert all(math.isfinite(value) for row in build_document(tiny).loadings for value in row.values)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from sfumato import SIR, Bounds, Budget, PrivacyWarning, subspace_distance
-from sfumato.iterate.oneshot import plan_one_shot
-from sfumato.iterate.ranks import find_ranks, plan_ranks
 from sfumato.privacy.asking import drive
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
@@ -18,6 +16,8 @@ from sfumato.research.fsir import ccmd, fsir_iid, fsir_paper, fsir_shaped, plan_
 from sfumato.settings.central import Central
 from sfumato.simulate import he
 from sfumato.sources import ArraySource
+from sfumato.steps.one_shot import OneShot
+from sfumato.steps.ranks import Ranking
 
 
 def printed(mechanism, epsilon=1.0, sites=5, n=1_000):
@@ -59,22 +59,22 @@ def test_the_printed_noise_depends_on_the_records_so_that_coupling_gives_it_away
 
 def test_mended_fsir_costs_its_budget_and_finds_the_subspace():
     sample, budget = he("V", n=40_000, random_state=0), Budget.approximate(2.0, 1e-5)
-    plan = Plan((*plan_ranks(Response(), 0.1), *plan_one_shot(0.9))).calibrate(budget)
+    plan = Plan((*Ranking(Response(), 0.1).lines, *OneShot(0.9).lines)).calibrate(budget)
     ledger = Ledger(budget, "replace")
     curator = Curator(Central(ArraySource(sample.x, sample.y, Response())), plan, ledger, SecureNoise())
     grid = Bounds(-6, 6).grid(10)
-    found = drive(fsir_iid(grid, drive(find_ranks(Response()), curator), 40_000, 6.0, 6, 2), curator)
+    found = drive(fsir_iid(grid, drive(Ranking(Response(), 0.1).run(), curator), 40_000, 6.0, 6, 2), curator)
     assert subspace_distance(found, sample.directions) < 0.2
     assert ledger.total() == pytest.approx(2.0, rel=1e-6)
 
 
 def test_shaped_noise_holds_its_budget_and_finds_the_subspace():
     sample, budget = he("V", n=40_000, random_state=0), Budget.approximate(2.0, 1e-5)
-    plan = Plan((*plan_ranks(Response(), 0.1), *plan_shaped(0.9))).calibrate(budget)
+    plan = Plan((*Ranking(Response(), 0.1).lines, *plan_shaped(0.9))).calibrate(budget)
     ledger = Ledger(budget, "replace")
     curator = Curator(Central(ArraySource(sample.x, sample.y, Response())), plan, ledger, SecureNoise())
     found = drive(
-        fsir_shaped(Bounds(-6, 6).grid(10), drive(find_ranks(Response()), curator), 40_000, 6.0, 6, 2), curator
+        fsir_shaped(Bounds(-6, 6).grid(10), drive(Ranking(Response(), 0.1).run(), curator), 40_000, 6.0, 6, 2), curator
     )
     assert subspace_distance(found, sample.directions) < 0.25
     assert ledger.total() == pytest.approx(2.0, rel=1e-6)
@@ -103,11 +103,13 @@ def test_shaped_noise_follows_from_the_first_release_alone():
             return released
 
     for records in (sample, neighbour):
-        plan = Plan((*plan_ranks(Response(), 0.1), *plan_shaped(0.9))).calibrate(Budget.approximate(1.0, 1e-5))
+        plan = Plan((*Ranking(Response(), 0.1).lines, *plan_shaped(0.9))).calibrate(Budget.approximate(1.0, 1e-5))
         source = Central(ArraySource(records.x, sample.y, Response()))
         ledger = Ledger(Budget.approximate(1.0, 1e-5), "replace", rehearsal=True)
         curator = Replayed(Curator(source, plan, ledger, SeededNoise(3)))
-        drive(fsir_shaped(Bounds(-6, 6).grid(10), drive(find_ranks(Response()), curator), 400, 6.0, 6, 2), curator)
+        drive(
+            fsir_shaped(Bounds(-6, 6).grid(10), drive(Ranking(Response(), 0.1).run(), curator), 400, 6.0, 6, 2), curator
+        )
     (one, query), (other, same) = second
     np.testing.assert_array_equal(query.whitening.matrix, same.whitening.matrix)
     moved = np.linalg.norm((other.value - one.value) / query.grid * query.weights)

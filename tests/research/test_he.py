@@ -5,8 +5,7 @@ import pytest
 
 from sfumato import Bounds, Budget, PrivateSIR
 from sfumato.federated import simulate
-from sfumato.federated.sparse import SparseSites
-from sfumato.federated.task import FEW_ROUNDS
+from sfumato.federated.task import FEW_ROUNDS, SparseSites
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.research import run

@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import norm
 
 from sfumato.errors import InputError
-from sfumato.estimators.reference import SIR
+from sfumato.methods.reference import SIR
 from sfumato.research.models import _banded, ar1
 from sfumato.simulate import he, xia
-from sfumato.solve.subspace import subspace_distance
+from sfumato.steps.subspace import subspace_distance
 
 N = 100_000
 # Five standard deviations of a sample correlation or of a mean of N terms of variance one.

@@ -6,11 +6,11 @@ import pytest
 from sfumato.bounds import Bounds
 from sfumato.records import Records
 from sfumato.research.sums import CandidateSums, ProductRows, SliceSums
-from sfumato.solve.contrasts import class_contrasts, rank_contrasts, smooth_contrasts
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.quantiles import QuantileScores
 from sfumato.statistics.scores import UNITS, SignScores
+from sfumato.steps.screening import class_contrasts, rank_contrasts, smooth_contrasts
 
 BINS, GRID = Bins(np.array([-0.5, 0.5])), Bounds(-1.0, 1.0).grid(4)
 TABLE = np.array([[1.0, -1.0], [0.0, 0.5], [-1.0, 1.0]])

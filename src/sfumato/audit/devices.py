@@ -12,17 +12,16 @@ import numpy as np
 from sfumato.audit.blackbox import Claim
 from sfumato.audit.fits import Case, shown
 from sfumato.bounds import Bounds
-from sfumato.estimators.label import LabelPrivateSIR
-from sfumato.estimators.local_sir import LocalSIR
-from sfumato.estimators.regression import LabelPrivateIHT
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated import simulate
 from sfumato.local.answers import Randomiser
 from sfumato.local.numbers import NumberRandomiser
-from sfumato.local.pilot import answers_below
 from sfumato.local.records import RecordRandomiser
-from sfumato.local.slices import SliceRandomiser
+from sfumato.local.slices import SliceRandomiser, answers_below
+from sfumato.methods.label_iht import LabelPrivateIHT
+from sfumato.methods.label_sir import LabelPrivateSIR
+from sfumato.methods.local_sir import LocalSIR
+from sfumato.methods.sir import PrivateSIR
+from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.privacy.accounting import gdp_mu
 from sfumato.privacy.noise import Noise
 from sfumato.records import Records

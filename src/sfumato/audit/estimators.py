@@ -1,52 +1,34 @@
-"""Every private estimator and method, ready to be attacked end to end."""
+"""Every private estimator and method of the family, ready to be attacked end to end."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from sfumato.audit.fits import Case
-from sfumato.bounds import Bounds
-from sfumato.estimators import pca, sir, sparse, sparse_pca
-from sfumato.estimators.cca import PrivateCCA
-from sfumato.estimators.lda import PrivateLDA
-from sfumato.estimators.pca import PrivatePCA
-from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.estimators.sparse import PrivateSparseSIR
-from sfumato.estimators.sparse_pca import PrivateSparsePCA
+from sfumato.methods import FAMILY, added, load
+from sfumato.methods.about import BOX, Attack
 from sfumato.records import Records
 from sfumato.typing import Relation
 
-BOX = Bounds(-1.0, 1.0)
-CLASSES = (0.0, 1.0, 2.0)
 
-
-def _two_tables(estimator: Any, records: Records, **also: Any) -> Any:
-    return estimator.fit(records.x[:, :2], records.x[:, 2:], **also)
+def attacks(epsilon: float, delta: float, relation: Relation) -> Iterator[Attack]:
+    """What every member of the family has attacked, with one direction and public bounds unless it says otherwise."""
+    known: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "n_directions": 1, "bounds": BOX}
+    for home in (*FAMILY.values(), *added().values()):
+        yield from load(home).about.attacks(known)
 
 
 def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
-    """One fit of every kind that claims a guarantee, with one direction and public bounds unless it says otherwise."""
-    common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "n_directions": 1}
-    known, searched = common | {"bounds": BOX}, common | {"bounds": "search"}  # insist, however few records there are
-    few = known | {"max_features": 2}
-    return {
-        **{f"PrivateSIR {method}": Case(PrivateSIR(**known, method=method)) for method in _named(sir.METHODS)},
-        "PrivateSIR, bounds found, picture": Case(PrivateSIR(**searched, method="descent", picture=True)),
-        **{
-            f"PrivateSparseSIR {method}": Case(PrivateSparseSIR(**few, method=method), n_features=6)
-            for method in _named(sparse.METHODS)
-        },
-        "PrivateSparseSIR, bounds found": Case(PrivateSparseSIR(**searched, max_features=2), n_features=6),
-        **{f"PrivatePCA {method}": Case(PrivatePCA(**known, method=method)) for method in _named(pca.METHODS)},
-        **{
-            f"PrivateSparsePCA {method}": Case(PrivateSparsePCA(**few, method=method), n_features=6)
-            for method in _named(sparse_pca.METHODS)
-        },
-        "PrivateCCA": Case(PrivateCCA(**known, y_bounds=BOX), n_features=4, fit=_two_tables),
-        "PrivateLDA": Case(PrivateLDA(**known, classes=CLASSES), responses=CLASSES),
-        "PrivateSAVE": Case(PrivateSAVE(**known)),
-        "PrivateDR": Case(PrivateDR(**known)),
-    }
+    """One fit of every kind that claims a guarantee."""
+    return {attack.name: _case(attack) for attack in attacks(epsilon, delta, relation) if not attack.replay_only}
 
 
-def _named(methods: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(method for method in methods if method != "auto")  # "auto" is one of the others
+def _case(attack: Attack) -> Case:
+    more: dict[str, Any] = {} if attack.responses is None else {"responses": attack.responses}
+    if attack.two_tables:
+        more["fit"] = _fit_two_tables
+    return Case(attack.estimator, n_features=attack.n_features, **more)
+
+
+def _fit_two_tables(estimator: Any, records: Records, **also: Any) -> Any:
+    half = records.x.shape[1] // 2
+    return estimator.fit(records.x[:, :half], records.x[:, half:], **also)

@@ -23,25 +23,37 @@ CELLS = (
 OUTSIDERS = ("none of these", "A", "a ", "é", "1", "1e5", "true", "2020-01-01", "inf", '"', "x" * 300)
 """Names that are not among the declared classes; some look like a number, a truth value, a date or a quote."""
 
-Private = Literal["record", "label"]
+Private = Literal["record", "answer", "label"]
+"""What neighbours differ in: records; values of records, which are answered for one by one; or labels only."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Features (n, p), and a response of numbers or of names."""
+    """Features (n, p), and a response of numbers or of names; row i is of the person ``ids[i]``."""
 
     x: FloatArray
     y: tuple[Any, ...]
+    ids: IntArray
 
-    def without(self, row: int) -> "Table":
-        """All records but one."""
-        return Table(np.delete(self.x, row, axis=0), self.y[:row] + self.y[row + 1 :])
+    def without(self, rows: IntArray) -> "Table":
+        """All records but these."""
+        kept = np.delete(np.arange(len(self.y)), rows)
+        return Table(self.x[kept], tuple(self.y[i] for i in kept), self.ids[kept])
 
-    def replaced(self, row: int, x: FloatArray, y: Any) -> "Table":
-        """One record replaced."""
-        table = self.x.copy()
-        table[row] = x
-        return Table(table, (*self.y[:row], y, *self.y[row + 1 :]))
+    def replaced(self, rows: IntArray, x: FloatArray, y: Sequence[Any]) -> "Table":
+        """Other records of the same people, in their places."""
+        table, responses = self.x.copy(), list(self.y)
+        table[rows] = x
+        for row, response in zip(rows, y, strict=True):
+            responses[row] = response
+        return Table(table, tuple(responses), self.ids)
+
+    def joined(self, places: IntArray, x: FloatArray, y: Sequence[Any], person: int) -> "Table":
+        """With more rows of one person, in their order, before the rows at these places (ascending)."""
+        responses = list(self.y)
+        for place, response in reversed([*zip(places, y, strict=True)]):
+            responses.insert(place, response)
+        return Table(np.insert(self.x, places, x, axis=0), tuple(responses), np.insert(self.ids, places, person))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +66,14 @@ class Hostile:
     responses : sequence
         Numbers or names that records may have; some have another.
     relation : {"replace", "add-remove"}
-    private : {"record", "label"}
-        Which part of a record neighbours may differ in.
+    private : {"record", "answer", "label"}
+        Which part of a person's records neighbours may differ in.
     sizes : sequence of int
-        Numbers of records to choose from.
+        Numbers of people to choose from.
+    rows : int
+        Rows that a person has at most; neighbours differ in all rows of one.
     last : bool
-        Whether the record that differs is the last one; else any.
+        Whether the person that differs is the last one; else any.
     """
 
     n_features: int
@@ -67,30 +81,46 @@ class Hostile:
     relation: Relation
     private: Private = "record"
     sizes: Sequence[int] = (1, 2, 3, 8, 20, 40)
+    rows: int = 1
     last: bool = False
 
     def table(self, rng: np.random.Generator) -> Table:
         """As unlike anything that was foreseen as can be."""
-        table = _table(rng, int(rng.choice(self.sizes)), self.n_features, self.responses)
-        row = self._row(rng, table)
-        return table.replaced(row, *_record(rng, table.x[row], self.responses))
+        people = int(rng.choice(self.sizes))
+        ids = np.repeat(np.arange(people), [self._count(rng) for _ in range(people)])
+        table = _table(rng, ids if self.rows == 1 else rng.permutation(ids), self.n_features, self.responses)
+        rows = np.flatnonzero(table.ids == self._person(rng, table))
+        return table.replaced(rows, *_rows(rng, table.x[rows], self.responses))
 
     def neighbour(self, rng: np.random.Generator, table: Table) -> Table:
-        """The table with one hostile record in the place of another, or with one more or one less."""
-        row = self._row(rng, table)
-        x, y = _record(rng, table.x[row], self.responses)
-        if self.relation == "replace":
-            return table.replaced(row, table.x[row] if self.private == "label" else x, y)
-        if len(table.y) > min(self.sizes) and rng.random() < 0.5:
-            return table.without(row)
-        at = len(table.y) if self.last else row
-        return Table(np.insert(table.x, at, x, axis=0), (*table.y[:at], y, *table.y[at:]))
+        """The table with one hostile person in the place of another, or with one more or one less."""
+        person = self._person(rng, table)
+        rows = np.flatnonzero(table.ids == person)
+        if self.relation == "add-remove":
+            if len({*table.ids.tolist()}) > min(self.sizes) and rng.random() < 0.5:
+                return table.without(rows)
+            return self._with(rng, table, int(table.ids.max()) + 1, table.x[rows])
+        if self.rows > 1 and self.private == "record":  # with another number of rows, at other places
+            return self._with(rng, table.without(rows), person, table.x[rows])
+        x, y = _rows(rng, table.x[rows], self.responses)
+        return table.replaced(rows, table.x[rows] if self.private == "label" else x, y)
 
-    def _row(self, rng: np.random.Generator, table: Table) -> int:
-        return len(table.y) - 1 if self.last else int(rng.integers(len(table.y)))
+    def _person(self, rng: np.random.Generator, table: Table) -> int:
+        return int(table.ids.max() if self.last else rng.choice(table.ids))
+
+    def _count(self, rng: np.random.Generator) -> int:
+        """Rows of a person: as many as there may be, half of the time."""
+        return self.rows if rng.random() < 0.5 else int(rng.integers(1, self.rows + 1))
+
+    def _with(self, rng: np.random.Generator, table: Table, person: int, other: FloatArray) -> Table:
+        count = self._count(rng)
+        places = np.sort(rng.integers(0, len(table.y) + 1, count))
+        x, y = _rows(rng, np.resize(other, (count, self.n_features)), self.responses)
+        return table.joined(places, x, y, person)
 
 
-def _table(rng: np.random.Generator, n: int, p: int, responses: Sequence[Any]) -> Table:
+def _table(rng: np.random.Generator, ids: IntArray, p: int, responses: Sequence[Any]) -> Table:
+    n = len(ids)
     x = rng.uniform(-0.6, 0.6, (n, p))
     y = _responses(rng, n, responses)
     match rng.integers(6):
@@ -104,11 +134,19 @@ def _table(rng: np.random.Generator, n: int, p: int, responses: Sequence[Any]) -
             x = np.where(rng.random(x.shape) < 0.3, rng.choice(CELLS, x.shape), x)
         case 4:
             x = rng.choice([-1.0, 1.0], x.shape)  # corners
-    return Table(x, y)
+    return Table(x, y, ids)
 
 
 def _responses(rng: np.random.Generator, n: int, responses: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(responses[int(i)] for i in rng.integers(len(responses), size=n))
+
+
+def _rows(rng: np.random.Generator, others: FloatArray, responses: Sequence[Any]) -> tuple[FloatArray, list[Any]]:
+    """A record in the place of each other one: each hostile in its own way, or all alike, which moves most."""
+    alike = rng.random() < 0.6
+    records = [_record(rng, other, responses) for other in others[: 1 if alike else None]]
+    records = records * len(others) if alike else records
+    return np.array([x for x, _ in records]), [y for _, y in records]
 
 
 def _record(rng: np.random.Generator, other: FloatArray, responses: Sequence[Any]) -> tuple[FloatArray, Any]:

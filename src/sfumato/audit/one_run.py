@@ -11,7 +11,7 @@ from sfumato.audit.fits import Case
 from sfumato.audit.result import AuditResult
 from sfumato.audit.transcript import Answer, Transcript
 from sfumato.errors import InputError
-from sfumato.estimators.sir import PrivateSIR
+from sfumato.methods.sir import PrivateSIR
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.records import Records
 from sfumato.sums import BoundedSum

@@ -1,6 +1,6 @@
 """Whole fits under attack by someone who may change all rows of one person."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,11 +15,12 @@ _HIDDEN = 2
 """Rows of the person that are too many to count; they must change nothing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Panel(Records):
     """Records of people who have several each; row i belongs to ``ids[i]``."""
 
-    ids: IntArray
+    def __init__(self, x: FloatArray, y: FloatArray | IntArray, ids: IntArray) -> None:
+        super().__init__(x, y)
+        self.ids = ids
 
     def counted(self, rows: int) -> Records:
         """The records that count."""

@@ -19,45 +19,36 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from sfumato.audit.estimators import BOX, CLASSES, cases
-from sfumato.audit.fits import Case
+from sfumato.audit.estimators import attacks
 from sfumato.audit.hostile import Hostile, Private, Table, forges
 from sfumato.audit.tape import Recording, Replayed, record
-from sfumato.estimators import cca, lda
-from sfumato.estimators.cca import PrivateCCA
-from sfumato.estimators.label import LabelPrivateSIR
-from sfumato.estimators.lda import PrivateLDA
-from sfumato.estimators.local_sir import LocalSIR
-from sfumato.estimators.pca import PrivatePCA
-from sfumato.estimators.regression import LabelPrivateIHT
-from sfumato.estimators.second_order import PrivateDR, PrivateSAVE
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.estimators.sparse import PrivateSparseSIR
 from sfumato.federated import simulate
-from sfumato.files import open_source
+from sfumato.methods.about import BOX, NAMES, Attack
+from sfumato.methods.label_iht import LabelPrivateIHT
+from sfumato.methods.label_sir import LabelPrivateSIR
+from sfumato.methods.local_sir import LocalSIR
+from sfumato.methods.sir import PrivateSIR
+from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.sources import scan
+from sfumato.sources.files import open_source
 from sfumato.typing import Relation
 
 NUMBERS = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
-NAMES = ("a", "b", "c")
-NAMED = {"response_kind": "categorical"}
 SECOND = 2
 """Columns of the second table of a canonical pair."""
 CUTS = (2, 4)
-"""Where a table is cut into three sites; the record that differs is at the last."""
+"""The first people of the second and of the third site; the person that differs is at the last."""
+HIDDEN = 2
+"""Rows that a person has beyond those that count; they must change nothing."""
 
-Cases = Callable[[float, float, Relation], dict[str, Case]]
-"""Fits to attack, by epsilon, delta and relation: `sfumato.audit.estimators.cases` or the like."""
 NEIGHBOURS = 4
 """Of each table: its own fit is the same for all of them."""
 
 Way = Callable[[Any, Table, Path, dict[str, Any]], Any]
-"""How a table reaches an estimator: ``way(estimator, table, folder, declared)`` returns it fitted."""
+"""How a table reaches an estimator: ``way(estimator, table, folder, declared)`` returns it fitted.
 
-
-def no_cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
-    """None beyond our own."""
-    return {}
+It says whose row is whose if ``declared["person"]`` says so.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,40 +65,16 @@ class Subject:
     declared: dict[str, Any] = field(default_factory=dict)
 
 
-def subjects(relation: Relation, others: Cases = no_cases) -> dict[str, Subject]:
-    """Everything that claims a guarantee under this relation, one curator holding the records (or nobody).
+def subjects(relation: Relation) -> dict[str, Subject]:
+    """Everything that claims a guarantee under this relation, one curator holding the records (or nobody)."""
+    attacked = {attack.name: _subject(attack) for attack in attacks(1.0, 1e-6, relation)}
+    return attacked | (_devices() if relation == "replace" else {})
 
-    `others` are cases of estimators that this package does not know of.
-    """
-    known: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "relation": relation, "n_directions": 1, "bounds": BOX}
-    found = known | {"bounds": "search", "n_directions": "auto"}
-    attacked = {
-        name: Subject(case.estimator, case.n_features, case.responses)
-        for name, case in (cases(1.0, 1e-6, relation) | others(1.0, 1e-6, relation)).items()
-        if type(case.estimator) not in (PrivateCCA, PrivateLDA)  # below, with every method
-    }
-    more = {
-        "PrivateSIR auto": Subject(PrivateSIR(**known)),  # its choice must not tell how many records there are
-        "PrivatePCA auto": Subject(PrivatePCA(**known)),
-        "PrivateSIR, classes": Subject(PrivateSIR(**found, method="descent", classes=NAMES), 3, NAMES),
-        "PrivateSIR, names": Subject(PrivateSIR(**known, method="one-shot"), 3, NAMES, declared=NAMED),
-        "PrivateSparseSIR, classes": Subject(PrivateSparseSIR(**found, method="screen", classes=NAMES), 6, NAMES),
-        "PrivatePCA, bounds found": Subject(PrivatePCA(**known | {"bounds": "search", "n_directions": 2})),
-        **{
-            f"PrivateCCA {method}": Subject(PrivateCCA(**known, y_bounds=BOX, method=method), 4)
-            for method in _named(cca.METHODS)
-        },
-        "PrivateCCA, bounds found": Subject(PrivateCCA(**found), 4),
-        **{
-            f"PrivateLDA {method}": Subject(PrivateLDA(**known, classes=CLASSES, method=method), 3, CLASSES)
-            for method in _named(lda.METHODS)
-        },
-        "PrivateLDA, names": Subject(PrivateLDA(**known), 3, NAMES, declared=NAMED),
-        "PrivateLDA, text classes, bounds found": Subject(PrivateLDA(**found, classes=NAMES), 3, NAMES),
-        "PrivateSAVE, bounds found": Subject(PrivateSAVE(**found)),
-        "PrivateDR, bounds found": Subject(PrivateDR(**found)),
-    }
-    return attacked | more | (_devices() if relation == "replace" else {})
+
+def _subject(attack: Attack) -> Subject:
+    declared = {} if attack.declared is None else {"response_kind": attack.declared}
+    responses = NUMBERS if attack.responses is None else attack.responses
+    return Subject(attack.estimator, attack.n_features, responses, declared=declared)
 
 
 def _devices() -> dict[str, Subject]:
@@ -123,7 +90,7 @@ def _devices() -> dict[str, Subject]:
             )
             for mechanism in ("two-point", "laplace", "gaussian")
         },
-        "LocalSIR": Subject(LocalSIR(1.0, 1e-6, bounds=BOX)),
+        "LocalSIR": Subject(LocalSIR(1.0, 1e-6, bounds=BOX), private="answer"),
     }
 
 
@@ -138,14 +105,10 @@ def federations(relation: Relation) -> dict[str, tuple[Subject, dict[str, Any]]]
         "PrivateSIR one-shot": (Subject(PrivateSIR(**known, method="one-shot")), {}),
         "PrivateSIR one-shot, noise shared": (Subject(PrivateSIR(**known, method="one-shot")), shared),
         "PrivateSIR descent, bounds found, noise shared": (Subject(PrivateSIR(**found, method="descent")), shared),
-        "PrivateSIR descent, own units": (Subject(PrivateSIR(**found, method="descent")), {"centring": "sites"}),
+        "PrivateSIR descent, own units": (Subject(PrivateSIR(**found, method="descent")), {"own_units": True}),
         "PrivateSIR, classes": (Subject(PrivateSIR(**known, method="descent", classes=NAMES), 3, NAMES), {}),
         "PrivateSparseSIR, votes": (Subject(PrivateSparseSIR(**known), 6), {}),
     }
-
-
-def _named(methods: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(method for method in methods if method != "auto")  # "auto" is one of the others
 
 
 def ways() -> dict[str, Way]:
@@ -157,28 +120,29 @@ def ways() -> dict[str, Way]:
 
 def _from_array(estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
     x, y = _split(estimator, table)
-    return estimator.fit(x, y, **_taken(estimator, declared))
+    return estimator.fit(x, y, **_taken(estimator, table, declared))
 
 
 def _from_frame(library: str, estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
     frames = import_module(library)
     x, y = _split(estimator, table)
     frame = frames.DataFrame({f"x{j}": column for j, column in enumerate(x.T)})
-    if y is None:
-        return estimator.fit(frame)
-    if y.ndim == 2:
-        return estimator.fit(frame, frames.DataFrame({f"y{j}": column for j, column in enumerate(y.T)}))
-    return estimator.fit(frame, frames.Series(y.tolist()), **_taken(estimator, declared))
+    if y is not None and y.ndim == 2:
+        y = frames.DataFrame({f"y{j}": column for j, column in enumerate(y.T)})
+    elif y is not None:
+        y = frames.Series(y.tolist())
+    told = _taken(estimator, table, declared)
+    return estimator.fit(frame, y, **told | {name: frames.Series(told[name]) for name in told if name == "groups"})
 
 
-def _taken(estimator: Any, declared: dict[str, Any]) -> dict[str, Any]:
+def _taken(estimator: Any, table: Table, declared: dict[str, Any]) -> dict[str, Any]:
     """What ``fit`` itself is told; an estimator that knows of one kind of response only does not ask."""
-    return {name: value for name, value in declared.items() if name in signature(estimator.fit).parameters}
+    told = {name: value for name, value in declared.items() if name in signature(estimator.fit).parameters}
+    return told | {"groups": table.ids} if "person" in declared else told
 
 
 def _scanned(kind: str, estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
-    columns, options = _columns(estimator, table)
-    options |= declared
+    columns, options = _columns(estimator, table, declared)
     arrow, path = pa.table(columns), folder / f"table.{kind}"
     match kind:
         case "arrow":
@@ -190,33 +154,35 @@ def _scanned(kind: str, estimator: Any, table: Table, folder: Path, declared: di
     return estimator.fit(scan(path, **options))
 
 
-def _columns(estimator: Any, table: Table) -> tuple[dict[str, Any], dict[str, Any]]:
+def _columns(estimator: Any, table: Table, declared: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The columns of a file, and which of them are what: options of `scan`."""
     columns = {f"x{j}": pa.array(column) for j, column in enumerate(table.x.T)}
-    tags = get_tags(estimator).target_tags
+    tags, options = get_tags(estimator).target_tags, dict(declared)
     if tags.multi_output:
-        return columns, {"second": list(columns)[-SECOND:]}
-    if not tags.required:
-        return columns, {}
-    return columns | {"y": pa.array(list(table.y))}, {"response": "y", "classes": getattr(estimator, "classes", None)}
+        options |= {"second": list(columns)[-SECOND:]}
+    elif tags.required:
+        options |= {"response": "y", "classes": getattr(estimator, "classes", None)}
+        columns |= {"y": pa.array(list(table.y))}
+    return columns | {declared[name]: pa.array(table.ids) for name in ("person",) if name in declared}, options
 
 
 def _with_categories(estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
     """The first feature as text: one of two declared categories, or one that was not declared."""
     first = table.x[:, 0]
     names = np.where(np.abs(first) > 1.0, "odd", np.where(first < 0.0, "low", "high"))
-    columns, options = _columns(estimator, table)
+    columns, options = _columns(estimator, table, declared)
     path = folder / "categories.csv"
     pyarrow.csv.write_csv(pa.table(columns | {"x0": pa.array(names.tolist())}), path)
-    features = [name for name in columns if name not in ("y", *options.get("second", ()))]
-    options = {"response": None, "categorical": {"x0": ["low", "high"]}} | options | declared
+    features = [name for name in columns if name.startswith("x") and name not in options.get("second", ())]
+    options = {"response": None, "categorical": {"x0": ["low", "high"]}} | options
     return estimator.fit(open_source([path], features=features, **options))
 
 
 def _at_sites(options: dict[str, Any], estimator: Any, table: Table, folder: Path, declared: dict[str, Any]) -> Any:
     x, y = _split(estimator, table)
-    rows = (slice(0, CUTS[0]), slice(*CUTS), slice(CUTS[1], None))
-    return simulate(estimator, [(x[each], y[each]) for each in rows], **options)
+    site = np.searchsorted(CUTS, table.ids, side="right")
+    columns = (x, y, table.ids) if "person" in declared else (x, y)
+    return simulate(estimator, [tuple(each[site == i] for each in columns) for i in range(len(CUTS) + 1)], **options)
 
 
 def _split(estimator: Any, table: Table) -> tuple[Any, Any]:
@@ -252,8 +218,41 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class People:
+    """Neighbours that differ in all rows of a person, of which so many count; or nobody has more, says the user."""
+
+    rows: int
+    vouched: bool = False
+
+    def protected(self, subject: Subject) -> Subject:
+        """The subject, told so."""
+        estimator = clone(subject.estimator).set_params(rows_per_person=self.rows)
+        return replace(subject, estimator=estimator, declared=subject.declared | self._declared)
+
+    @property
+    def most(self) -> int:
+        """Rows that a person may have."""
+        return self.rows if self.vouched else self.rows + HIDDEN
+
+    @property
+    def _declared(self) -> dict[str, Any]:
+        return {} if self.vouched else {"person": "person"}
+
+    def __str__(self) -> str:
+        rows = "one row" if self.rows == 1 else f"{self.rows} rows"
+        return f"{rows} of a person{', vouched for' if self.vouched else ''}"
+
+
+COUNTED = tuple(map(People, (1, 2, 10)))
+VOUCHED = People(2, vouched=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """One row to be. Tables, releases and noise follow from its name and a number: every pair can be repeated."""
+    """One row to be. Tables, releases and noise follow from its name and a number: every pair can be repeated.
+
+    Neighbours differ in one record, or in all rows of one of `people`.
+    """
 
     name: str
     relation: Relation
@@ -261,6 +260,11 @@ class Run:
     subject: Subject
     fit: Way
     at_sites: bool = False
+    people: People | None = None
+
+    def of(self, people: People) -> "Run":
+        """The same where persons are protected."""
+        return replace(self, way=f"{self.way}, {people}", subject=people.protected(self.subject), people=people)
 
     def pairs(self, count: int, seed: int, folder: Path, first: int = 0) -> Iterator[Replayed]:
         """So many pairs, from number `first` on; a table is fitted once for `NEIGHBOURS` of them."""
@@ -282,7 +286,10 @@ class Run:
     @property
     def _hostile(self) -> Hostile:
         subject, sizes = self.subject, (6, 8, 15) if self.at_sites else (1, 2, 3, 8, 20, 40)
-        return Hostile(subject.n_features, subject.responses, self.relation, subject.private, sizes, last=self.at_sites)
+        known = (subject.n_features, subject.responses, self.relation, subject.private)
+        if self.people is None:
+            return Hostile(*known, sizes, last=self.at_sites)
+        return Hostile(*known, sizes[:-2] or sizes, self.people.most, last=self.at_sites)
 
     def _rng(self, *numbers: int) -> np.random.Generator:
         return np.random.default_rng([*numbers, zlib.crc32(f"{self.name}/{self.relation}/{self.way}".encode())])
@@ -298,7 +305,8 @@ class Run:
                 estimator = clone(subject.estimator).set_params(random_state=noise)
                 return self.fit(estimator, table, folder, subject.declared)
 
-        return table, record(fit, table, told[group % len(told)])
+        rows = 1 if self.people is None else self.people.rows
+        return table, record(fit, table, told[group % len(told)], rows)
 
 
 def _added(row: Row, i: int, found: Replayed) -> Row:
@@ -314,22 +322,32 @@ def _added(row: Row, i: int, found: Replayed) -> Row:
     )
 
 
-def runs(only: str = "", others: Cases = no_cases) -> list[Run]:
+def runs(only: str = "") -> list[Run]:
     """Every combination there is, or those whose name, relation or way in contain `only`."""
+    central = {
+        (name, relation): [Run(name, relation, way, subject, fit) for way, fit in ways().items()]
+        for relation in get_args(Relation)
+        for name, subject in subjects(relation).items()
+    }
+    sites = [
+        Run(name, relation, "sites", subject, partial(_at_sites, options), at_sites=True)
+        for relation in get_args(Relation)
+        for name, (subject, options) in federations(relation).items()
+    ]
     every = [
-        *(
-            Run(name, relation, way, subject, fit)
-            for relation in get_args(Relation)
-            for name, subject in subjects(relation, others).items()
-            for way, fit in ways().items()
-        ),
-        *(
-            Run(name, relation, "sites", subject, partial(_at_sites, options), at_sites=True)
-            for relation in get_args(Relation)
-            for name, (subject, options) in federations(relation).items()
-        ),
+        *(run for each in central.values() for run in each),
+        *sites,
+        *(run for place, each in enumerate(central.values()) for run in _of_people(place, each)),
+        *(run.of(people) for run in sites for people in (*COUNTED[1:], VOUCHED)),
     ]
     return [run for run in every if only in f"{run.name}, {run.relation}, {run.way}"]
+
+
+def _of_people(place: int, central: list[Run]) -> list[Run]:
+    """Persons with a few rows and many, told of by ids in arrays and in one of the other sources, and vouched for."""
+    array, *others = central
+    told = [array.of(people) for people in COUNTED]
+    return [*told, array.of(VOUCHED), others[place % len(others)].of(COUNTED[1])]
 
 
 def replay_all(
@@ -338,17 +356,16 @@ def replay_all(
     only: str = "",
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
-    others: Cases = no_cases,
 ) -> list[Row]:
     """Replay every private estimator, method, relation, setting and kind of source on hostile neighbours.
 
     Examples
     --------
-    >>> [(row.pairs, row.passed) for row in replay_all(2, only="PrivatePCA one-shot, replace, array")]
+    >>> [(row.pairs, row.passed) for row in replay_all(2, only="PrivatePCA one-shot, replace, array, one row")]
     [(2, True)]
     """
     found = []
-    for run in runs(only, others):
+    for run in runs(only):
         if progress is not None:
             progress(f"{run.name}, {run.relation}, {run.way}")
         found.append(run.row(pairs, seed))

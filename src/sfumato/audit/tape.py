@@ -117,13 +117,14 @@ class Playback:
 
     `moved` is how far the exact answers to each line moved over how far they may: never above one. Of a line that is
     asked in disjoint parts, or of several sites, all answers together may move no further (squares of lengths add up
-    for Gaussian noise).
+    for Gaussian noise). Of the answers of devices, no more may move than one person gives: `rows`.
     """
 
     tape: Tape
+    rows: int = 1
     findings: list[str] = field(default_factory=list)
     moved: dict[str, float] = field(default_factory=dict)
-    persons: set[tuple[str, int]] = field(default_factory=set)
+    answers: set[tuple[int, int]] = field(default_factory=set)
     place: int = 0
 
     def watch(self, door: Door, behind: Behind) -> Door:
@@ -150,13 +151,11 @@ class Playback:
     def devices(self, asked: Asked, answers: NDArray[Any]) -> NDArray[Any]:
         step = self.next("devices", fingerprint(asked.question), b"")
         if step.exact.shape != asked.exact.shape:
-            self.stop("devices: another number of persons was asked")
+            self.stop("devices: another number of answers was asked for")
         moved = ((asked.exact - step.exact) * asked.weights).reshape(len(step.exact), -1)
-        for person in np.flatnonzero(moved.any(axis=1)).tolist():
-            self.persons.add((step.label + str(self.place), person))
-            self.moved["devices"] = max(
-                self.moved.get("devices", 0.0), float(np.linalg.norm(moved[person])) / asked.reach
-            )
+        for row in np.flatnonzero(moved.any(axis=1)).tolist():
+            self.answers.add((self.place, row))
+            self.moved["devices"] = max(self.moved.get("devices", 0.0), float(np.linalg.norm(moved[row])) / asked.reach)
         return np.asarray(step.told)
 
     def judged(self) -> list[str]:
@@ -166,7 +165,7 @@ class Playback:
             for line, ratio in self.moved.items()
             if ratio > 1.0 + SLACK
         ]
-        others = ["devices: the answers of several persons moved"] if len(self.persons) > 1 else []
+        others = ["devices: more answers moved than one person gives"] if len(self.answers) > self.rows else []
         unasked = self.tape.steps[self.place :]
         missing = [f"{unasked[0].label}: was not asked any more"] if unasked and not self.findings else []
         return [*self.findings, *far, *others, *missing]
@@ -243,7 +242,9 @@ class Replayed:
 Around = Callable[[Watch], Watch]
 
 
-def replay(fit: Callable[[Data], Any], d: Data, d_prime: Data, forge: Forge | None = None) -> Replayed:
+def replay(
+    fit: Callable[[Data], Any], d: Data, d_prime: Data, forge: Forge | None = None, rows_per_person: int = 1
+) -> Replayed:
     """Fit D, then its neighbour D' with the releases of D, and say what differs.
 
     Parameters
@@ -251,9 +252,12 @@ def replay(fit: Callable[[Data], Any], d: Data, d_prime: Data, forge: Forge | No
     fit : callable
         ``fit(data)`` returns a fitted estimator. Its noise must be seeded where devices are drawn (``random_state``).
     d, d_prime : object
-        Neighbouring data sets, as `fit` takes them.
+        Neighbouring data sets, as `fit` takes them: they differ in one record, or in all rows of one person if that is
+        what `fit` promises to protect.
     forge : Forge, optional
         Other releases than the honest ones to tell both fits.
+    rows_per_person : int
+        How many answers of devices are one person's at most. Sums have the bounds of a person's rows with them.
 
     Examples
     --------
@@ -266,11 +270,15 @@ def replay(fit: Callable[[Data], Any], d: Data, d_prime: Data, forge: Forge | No
     >>> found.passed, found.questions
     (True, 3)
     """
-    return record(fit, d, forge).play(d_prime)
+    return record(fit, d, forge, rows_per_person).play(d_prime)
 
 
 def record(
-    fit: Callable[[Data], Any], d: Data, forge: Forge | None = None, around: Around = lambda watch: watch
+    fit: Callable[[Data], Any],
+    d: Data,
+    forge: Forge | None = None,
+    rows_per_person: int = 1,
+    around: Around = lambda watch: watch,
 ) -> "Recording[Data]":
     """The first half of a replay: fit D and keep everything, to be played to any number of neighbours.
 
@@ -280,7 +288,7 @@ def record(
     course = _course(fit, d, around(tape.watch), tape.devices)
     if not tape.steps and course.failure is not None and not course.refused:
         raise course.failure  # it was never asked anything: a mistake in the call, which proves nothing
-    return Recording(fit, tape, course, around)
+    return Recording(fit, tape, course, rows_per_person, around)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,11 +298,12 @@ class Recording(Generic[Data]):
     fit: Callable[[Data], Any]
     tape: Tape
     course: "Course"
+    rows_per_person: int
     around: Around
 
     def play(self, d_prime: Data) -> Replayed:
         """Fit a neighbour of D with the same releases, and say what differs."""
-        before, asked, playback = self.course, len(self.tape.steps), Playback(self.tape)
+        before, asked, playback = self.course, len(self.tape.steps), Playback(self.tape, self.rows_per_person)
         after = _course(self.fit, d_prime, self.around(playback.watch), playback.devices)
         if (before.refused and asked == 0) or (after.refused and playback.place == 0):
             return Replayed((), asked, 0.0, before.error or after.error, refused=True)
@@ -324,6 +333,9 @@ class Course:
 
     def started(self, purpose: str) -> None:
         self.announced.append(purpose)
+
+    def advanced(self, fraction: float) -> None:
+        """How fast records are read is no part of it."""
 
     def differences(self, other: "Course") -> list[str]:
         """What differs, each in a few words."""

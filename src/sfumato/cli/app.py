@@ -7,16 +7,14 @@ import typer
 from sfumato import __version__
 from sfumato.cli import audit, ledger
 from sfumato.cli.bounds import bounds_app
-from sfumato.cli.datasets import datasets_app
-from sfumato.cli.demo import demo
-from sfumato.cli.explain import explain
-from sfumato.cli.failures import Cautious
+from sfumato.cli.datasets import datasets_app, demo
 from sfumato.cli.federated import federated_app
-from sfumato.cli.fit import fit
+from sfumato.cli.fit import explain, fit
 from sfumato.cli.local import local_app
-from sfumato.cli.model import report, transform
 from sfumato.cli.reproduce import reproduce
+from sfumato.cli.results import report, transform
 from sfumato.cli.serve import serve
+from sfumato.cli.terminal import CommandGroup
 
 EPILOG = (
     "Exit codes: 0 done, 1 unexpected failure, 2 something in the command or the data must be mended, "
@@ -24,7 +22,7 @@ EPILOG = (
 )
 
 app = typer.Typer(
-    cls=Cautious,
+    cls=CommandGroup,
     add_completion=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,

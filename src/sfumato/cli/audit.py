@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.failures import as_usage
 from sfumato.cli.output import new_file
-from sfumato.cli.progress import working
-from sfumato.cli.terminal import stdout
+from sfumato.cli.terminal import as_usage, show_progress, stdout
 from sfumato.errors import BudgetError, InputError
 
 if TYPE_CHECKING:
@@ -40,14 +38,14 @@ def releases(
     only: Annotated[str, typer.Option(help="Only releases whose name contains this.")] = "",
 ) -> None:
     """Every kind of release on its worst pair of data sets: claimed, audited, tightness."""
-    with working("loading the library") as bar, as_usage():
+    with show_progress("loading the library") as bar, as_usage():
         from sfumato.audit.cases import queries
         from sfumato.audit.table import audit_table
         from sfumato.privacy.budget import Budget
-        from sfumato.research import members
+        from sfumato.research.sums import example_queries
 
         budget = Budget.approximate(epsilon, delta)
-        found = audit_table([budget], runs, known=queries() | members.queries(), only=only, progress=bar.say)
+        found = audit_table([budget], runs, known=queries() | example_queries(), only=only, progress=bar.say)
     if not found:
         raise InputError(f"only: no release has {only!r} in its name; leave it out to see all.")
     _show(found, delta)
@@ -58,7 +56,7 @@ def releases(
 @app.command()
 def controls(runs: Runs = 3_000) -> None:
     """Broken mechanisms from papers and libraries: the audit must catch every one of them."""
-    with working("loading the library") as bar:
+    with show_progress("loading the library") as bar:
         from sfumato.audit import audit
         from sfumato.audit.controls import controls as broken
 
@@ -82,12 +80,11 @@ def replay(
     Every private estimator, method, relation, setting and kind of source, on hostile records and with forged releases;
     and fits that break their promise, which must be caught.
     """
-    with working("loading the library") as bar:
+    with show_progress("loading the library") as bar:
         from sfumato.audit.replay_controls import broken_fits
         from sfumato.audit.replays import replay_all
-        from sfumato.research.members import cases
 
-        found = replay_all(pairs, only=only, seed=seed, progress=bar.say, others=cases)
+        found = replay_all(pairs, only=only, seed=seed, progress=bar.say)
         if not found:
             raise InputError(f"only: no fit has {only!r} in its name; leave it out to see all.")
         bar.say("fits that break their promise")
@@ -112,7 +109,7 @@ def trace(
 
     For the curator's own eyes: the picture shows how well people of this very data set can be found.
     """
-    with new_file(out) as draft, working("loading the library") as bar:
+    with new_file(out) as draft, show_progress("loading the library") as bar:
         from sfumato.audit.tracing import private_direction, raw_direction, roc_svg
         from sfumato.audit.tracing import trace as attack
         from sfumato.privacy.budget import Budget
@@ -131,8 +128,8 @@ def trace(
 def _table(data: str, response: str) -> "tuple[FloatArray, FloatArray]":
     import numpy as np
 
-    from sfumato.files import open_source
-    from sfumato.files.names import find
+    from sfumato.sources.files import open_source
+    from sfumato.sources.names import find
 
     source = open_source(find(data), response, None, None, {})
     source.check()

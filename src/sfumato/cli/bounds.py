@@ -14,8 +14,8 @@ from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from sfumato.bounds import Bounds
-    from sfumato.files import Columns
-    from sfumato.files.table import Table
+    from sfumato.sources.columns import Columns
+    from sfumato.sources.table import Table
 
 bounds_app = typer.Typer(help="Bounds of the features: what is known without the data.")
 
@@ -52,8 +52,8 @@ def init(
     """
     if out.exists() and not force:
         raise InputError(f"out: {out} exists and may hold your numbers; name another file, or replace it with --force.")
-    from sfumato.files import open_tables
-    from sfumato.files.names import find
+    from sfumato.sources.formats import open_tables
+    from sfumato.sources.names import find
 
     table = open_tables(find(data)[:1])[0]
     with new_file(out) as draft:
@@ -64,7 +64,7 @@ def init(
 def read_bounds(path: Path, columns: "Columns", table_names: Sequence[str]) -> "Bounds | dict[str, Any]":
     """The bounds of the features, from a file: of all, or of those that have a line; 0 and 1 for categories."""
     from sfumato.bounds import Bounds
-    from sfumato.files.names import suggest
+    from sfumato.sources.names import suggest
 
     given = _given(path)
     for name in given:

@@ -1,4 +1,4 @@
-"""`sfumato datasets`: the built-in data."""
+"""`sfumato datasets` and `sfumato demo`: the built-in data, and a private fit of some of it in a few seconds."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.output import new_file
-from sfumato.cli.terminal import stdout
+from sfumato.cli.terminal import show_progress, stdout
 
 datasets_app = typer.Typer(help="Built-in data to try things with: list and export them.")
 
@@ -52,9 +52,41 @@ def export(
     import pyarrow.parquet as pq
 
     from sfumato import datasets
-    from sfumato.cli.writer import open_writer
+    from sfumato.cli.results import open_writer
 
     table: Any = pq.read_table(datasets.path(name))
     with new_file(path) as draft, open_writer(draft, table.schema) as writer:
         writer.write_table(table)
     stdout().print(str(path), style="bold", soft_wrap=True)
+
+
+RESPONSE = "arr_delay"
+FEATURES = ("month", "day", "dep_delay", "arr_time", "sched_arr_time", "air_time", "distance")
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The report to write.", dir_okay=False)] = Path("report.html"),
+) -> None:
+    """What explains the delay of 50,000 flights? A private answer, with its report.
+
+    Spends epsilon = 1 at delta = 1e-6 on the built-in flights; the noise is cryptographic, so no two runs agree.
+    """
+    with new_file(out) as draft, show_progress("loading the library") as bar:
+        from sfumato import datasets
+        from sfumato.bounds import Bounds
+        from sfumato.cli.show import show_document, show_files
+        from sfumato.methods.sir import PrivateSIR
+        from sfumato.report.build import build_document
+        from sfumato.report.html import render
+        from sfumato.report.words import meanings
+        from sfumato.sources.files import open_source
+
+        domain = datasets.domain("flights")
+        bounds = Bounds(*zip(*(domain[name] for name in FEATURES), strict=True))
+        bar.say("reading the flights")
+        source = open_source([datasets.path("flights")], RESPONSE, FEATURES)
+        sir = PrivateSIR(epsilon=1.0, delta=1e-6, picture=True, bounds=bounds).fit(source)
+        shown = build_document(sir)
+        draft.write_text(render(shown), encoding="utf-8")
+    show_document(stdout(), shown, f"{RESPONSE} of flights from New York", meanings(sir))
+    show_files(stdout(), [(str(out), "the report: open it in a browser")])

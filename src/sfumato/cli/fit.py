@@ -1,15 +1,17 @@
-"""`sfumato fit`: from a file to directions, a report and a model."""
+"""`sfumato fit`: from a file to directions, a report and a model; `sfumato explain`: its plan, without any data."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.cap_ledger import open_cap_ledger, say_what_is_left
 from sfumato.cli.family import check_options
+from sfumato.cli.fit_options import EstimatorOptions, TableOptions, count_features, explain_fit, prepare
+from sfumato.cli.ledger import open_cap_ledger, say_what_is_left
 from sfumato.cli.options import (
     BUDGET,
     STUDY,
@@ -27,18 +29,17 @@ from sfumato.cli.options import (
     Rho,
     RowsPerPerson,
     Slices,
-    categories,
     complete_column,
-    kind_of,
-    names,
+    read_categories,
+    read_kind,
+    split_names,
 )
 from sfumato.cli.output import Draft, default_directory, new_directory
-from sfumato.cli.progress import Bar, working
 from sfumato.cli.results import RESULTS, write_model, write_report
-from sfumato.cli.study import Study, plan_of, prepare, sizes
-from sfumato.cli.terminal import note, stdout
-from sfumato.cli.wishes import Wishes
+from sfumato.cli.terminal import Bar, note, show_progress, stdout
 from sfumato.errors import PrivacyWarning
+from sfumato.progress import listening
+from sfumato.signals import patient
 
 if TYPE_CHECKING:
     from sfumato.privacy.ledger import FileLedger
@@ -131,68 +132,119 @@ def fit(
 
     sfumato fit patients.parquet --estimator pca --features 'lab_*' --directions 3 --out labs
     """
-    study = Study(
+    table = TableOptions(
         data,
         response,
-        names(second),
-        names(features),
-        categories(categorical),
+        split_names(second),
+        split_names(features),
+        read_categories(categorical),
         bounds,
         drop_missing,
-        kind_of(response_kind),
+        read_kind(response_kind),
         person,
     )
-    wishes = Wishes(
+    options = EstimatorOptions(
         estimator,
         epsilon,
         delta,
         rho,
-        relation=study.relation(relation),
+        relation=table.relation(relation),
         seed=seed,
         directions=directions,
         method=method,
-        classes=names(classes),
+        classes=split_names(classes),
         picture=picture,
         max_features=max_features,
         slices=slices,
         rows_per_person=rows_per_person if rows_per_person or person is None else 1,
     )
-    columns = {"response": study.response, "second": study.second, "response_kind": study.response_kind}
-    check_options(wishes.member, wishes.options() | columns, needed=("response", "second"))
+    columns = {"response": table.response, "second": table.second, "response_kind": table.response_kind}
+    check_options(options.member, options.special() | columns, needed=("response", "second"))
     if dry_run:
-        _rehearse(study, wishes)
+        _rehearse(table, options)
     else:
-        _run(study, wishes, out, cap_ledger)
+        _run(table, options, out, cap_ledger)
 
 
-def _rehearse(study: Study, wishes: Wishes) -> None:
-    with working("loading the library"):
-        estimator, source = prepare(study, wishes)
-        plan = plan_of(estimator, source)
+def explain(
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of records.")],
+    p: Annotated[int, typer.Option("--p", "-p", min=1, help="Number of features.")],
+    q: Annotated[
+        int | None, typer.Option("--q", "-q", min=1, help="Number of columns of the second set (cca).")
+    ] = None,
+    estimator: Estimator = "sir",
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    directions: AnyDirections = None,
+    bounds: Annotated[
+        bool, typer.Option("--bounds/--no-bounds", help="Whether bounds will be given, or must be found privately.")
+    ] = False,
+    method: AnyMethod = None,
+    relation: Relation = None,
+    rows_per_person: RowsPerPerson = None,
+    classes: Classes = None,
+    max_features: MaxFeatures = None,
+    slices: Slices = None,
+    picture: Picture = None,
+) -> None:
+    """Print every release a fit would make, with its noise and its cost; no data needed."""
+    options = EstimatorOptions(
+        estimator,
+        epsilon,
+        delta,
+        rho,
+        relation=relation or "replace",
+        directions=directions,
+        method=method,
+        classes=split_names(classes),
+        picture=picture,
+        max_features=max_features,
+        slices=slices,
+        rows_per_person=rows_per_person,
+    )
+    check_options(options.member, options.special() | {"q": q}, needed=("q",))
+    with show_progress("loading the library"):
+        from sfumato.bounds import Bounds
         from sfumato.cli.show import show_plan
-    private = wishes.relation == "add-remove" or wishes.rows_per_person is not None
+
+        asked = options.build()
+        if bounds:
+            tables = ("bounds", "y_bounds") if q else ("bounds",)
+            asked.set_params(**dict.fromkeys(tables, Bounds(-1.0, 1.0)))
+        plan = asked.explain(n, p, q) if q else asked.explain(n, p)
+    features = f"{p:,} features" if q is None else f"{p:,} and {q:,} features"
+    show_plan(stdout(), plan, f"Plan for {n:,} records of {features}")
+
+
+def _rehearse(table: TableOptions, options: EstimatorOptions) -> None:
+    with show_progress("loading the library"):
+        estimator, source = prepare(table, options)
+        plan = explain_fit(estimator, source)
+        from sfumato.cli.show import show_plan
+    private = options.relation == "add-remove" or options.rows_per_person is not None
     size = "records" if private else f"{plan.n_samples:,} records"
-    features = " and ".join(map(str, sizes(source)))
+    features = " and ".join(map(str, count_features(source)))
     show_plan(stdout(), plan, f"Plan for {size} of {features} features; nothing was spent")
 
 
-def _run(study: Study, wishes: Wishes, given: Path | None, cap_ledger: Path | None) -> None:
-    out = given or default_directory(wishes.estimator)
+def _run(table: TableOptions, options: EstimatorOptions, given: Path | None, cap_ledger: Path | None) -> None:
+    out = given or default_directory(options.estimator)
     again = (out / "model.json").exists()
     ledger: FileLedger | None = None
     with new_directory(out) as draft, _notes():
         try:
-            with working("loading the library") as bar:
+            with show_progress("loading the library") as bar:
                 from sfumato.cli.show import show_document, show_files
                 from sfumato.report.words import meanings
 
-                purpose = f"fit {study.title}" + (f" by {wishes.estimator}" if wishes.estimator != "sir" else "")
+                purpose = f"fit {table.title}" + (f" by {options.estimator}" if options.estimator != "sir" else "")
                 ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
-                fitted, shown = _fit(study, wishes, ledger, draft, bar)
+                fitted, shown = _fit(table, options, ledger, draft, bar)
         except (KeyboardInterrupt, SystemExit):
             _say_what_it_cost(draft, ledger)
             raise
-    show_document(stdout(), shown, study.title, meanings(fitted))
+    show_document(stdout(), shown, table.title, meanings(fitted))
     if ledger is not None:
         say_what_is_left(ledger)
     if again:
@@ -200,22 +252,47 @@ def _run(study: Study, wishes: Wishes, given: Path | None, cap_ledger: Path | No
     show_files(stdout(), [(str(out / name), purpose) for name, purpose in RESULTS.items()])
 
 
-def _fit(study: Study, wishes: Wishes, ledger: Any, draft: Draft, bar: Bar) -> tuple[Any, Any]:
+def _fit(table: TableOptions, options: EstimatorOptions, ledger: Any, draft: Draft, bar: Bar) -> tuple[Any, Any]:
     """The fitted estimator without what others wrote to the ledger, and its document, both kept.
 
-    The model first, at once: it is what was paid for, and the report can be made from it.
+    The model first, at once: it is what was paid for, and the report can be made from it. Once a ledger is charged, an
+    interruption waits for it.
     """
     from sfumato.model import standalone
-    from sfumato.report.build import document
+    from sfumato.report.build import build_document
 
-    estimator, source = prepare(study, wishes)
+    estimator, source = prepare(table, options)
     bar.say("reading and checking the records")
-    fitted = standalone(estimator.set_params(ledger=ledger).fit(bar.watch(source)))
-    draft.keep(lambda folder: write_model(fitted, source, study.response, folder), instead_of="report.html")
+    with patient(_say_it_waits) as begin, listening(bar if ledger is None else _Charged(bar, begin)):
+        fitted = standalone(estimator.set_params(ledger=ledger).fit(source))
+        draft.keep(lambda folder: write_model(fitted, source, table.response, folder), instead_of="report.html")
     bar.say("writing the report")
-    shown = document(fitted)
+    shown = build_document(fitted)
     draft.keep(lambda folder: write_report(shown, folder))
     return fitted, shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Charged:
+    """Follows a run for the bar, and calls `begin` before the first release is charged."""
+
+    bar: Bar
+    begin: Callable[[], None]
+
+    def planned(self, purposes: Sequence[str]) -> None:
+        self.bar.planned(purposes)
+
+    def started(self, purpose: str) -> None:
+        self.begin()
+        self.bar.started(purpose)
+
+    def advanced(self, fraction: float) -> None:
+        self.bar.advanced(fraction)
+
+
+def _say_it_waits() -> None:
+    with suppress(Exception):  # in the middle of anything, also of another line; the fit must go on
+        note("the budget is being spent, so the fit is finished and its result kept; interrupt again to give it up.")
 
 
 def _say_what_it_cost(draft: Draft, ledger: "FileLedger | None") -> None:
@@ -227,8 +304,9 @@ def _say_what_it_cost(draft: Draft, ledger: "FileLedger | None") -> None:
     elif ledger is None:
         note("no result was made and none has left this process, so nothing was spent.")
     else:
-        note("no result was made; the releases made so far stay in the ledger, what they did not use is given back.")
-        say_what_is_left(ledger)
+        from sfumato.privacy.ledger.admin import spent_here
+
+        note(f"no result was made; {spent_here(ledger)}.")
 
 
 @contextmanager

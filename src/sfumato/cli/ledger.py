@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.cap_ledger import say_what_is_left
-from sfumato.cli.failures import as_usage
-from sfumato.cli.terminal import note, stdout
+from sfumato.cli.terminal import as_usage, note, stdout
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
@@ -162,6 +160,20 @@ def merge(
     note("use the new ledger only from now on.")
 
 
+def open_cap_ledger(path: Path, purpose: str) -> "FileLedger":
+    """The ledger in a file that exists; what the run is for is written into it."""
+    from sfumato.privacy.ledger import FileLedger
+
+    return FileLedger(path, purpose=purpose)
+
+
+def say_what_is_left(ledger: "FileLedger") -> None:
+    """One line on the account: where it is, what is spent, what is left."""
+    from sfumato.privacy.ledger.admin import summary
+
+    note(f"{summary(ledger)}.")
+
+
 def _cap(epsilon: float | None, delta: float | None, rho: float | None) -> "Budget":
     from sfumato.privacy.budget import Budget
 
@@ -178,15 +190,14 @@ def _cap(epsilon: float | None, delta: float | None, rho: float | None) -> "Budg
 def _lost(rho: float | None, models: Sequence[Path], nothing: bool) -> "tuple[Event, ...] | None":
     """What a repair must book; None if nothing was said."""
     from sfumato.model import load_model
-    from sfumato.privacy.budget import Budget
-    from sfumato.privacy.ledger.remaining import of_unknown_kind
+    from sfumato.privacy.budget import Budget, unknown_event
 
     if nothing and (rho is not None or models):
         raise InputError("nothing-lost: leave it out where --lost-rho or --lost-model says what was lost.")
     if not nothing and rho is None and not models:
         return None
     with as_usage():
-        bound = () if rho is None else (of_unknown_kind(Budget.zcdp(rho).rho or 0.0),)
+        bound = () if rho is None else (unknown_event(Budget.zcdp(rho).rho or 0.0),)
     return (*bound, *(event for path in models for event in load_model(path).ledger_.events))
 
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.options import names
+from sfumato.cli.fit_options import read_count
+from sfumato.cli.options import split_names
 from sfumato.cli.output import new_file
-from sfumato.cli.progress import working
-from sfumato.cli.terminal import note, stdout
+from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sfumato.files.table import Kind
     from sfumato.local.answers import Randomiser
+    from sfumato.sources.table import Kind
 
 FORM = b"sfumato.form"
 local_app = typer.Typer(help="Private labels, randomised where they are: the analyst never sees a true one.")
@@ -39,14 +39,14 @@ def randomize(
 
     sfumato local randomize me.csv -y income --edges 30000,60000 --epsilon 2 --out answer.parquet
     """
-    with new_file(out) as draft, working("randomising the labels"):
+    with new_file(out) as draft, show_progress("randomising the labels"):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         from sfumato.local.forms import to_text
         from sfumato.privacy.parameters import noise_of
 
-        form = _form(epsilon, delta, edges, names(classes), within, mechanism)
+        form = _form(epsilon, delta, edges, split_names(classes), within, mechanism)
         table = _read(data, {response: "text" if classes else "number"})
         if response not in table.column_names:
             raise InputError(f"response: there is no column {response!r} in {data}; check the name.")
@@ -67,7 +67,7 @@ def fit_answers(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file for directions or coefficients.")] = None,
 ) -> None:
     """Fit randomised labels: directions from slices or classes, a sparse regression from numbers."""
-    with working("fitting the answers"):
+    with show_progress("fitting the answers"):
         fitted, features = _fitted(answers, directions, active)
     is_sir = hasattr(fitted, "directions_")
     rows = fitted.directions_ if is_sir else fitted.coef_[None, :]
@@ -82,10 +82,10 @@ def fit_answers(
 
 
 def _fitted(path: Path, directions: str, active: str | None) -> tuple[Any, list[str]]:
-    from sfumato.estimators.label import LabelPrivateSIR
-    from sfumato.estimators.regression import LabelPrivateIHT
     from sfumato.local.forms import answers_from, from_text
     from sfumato.local.slices import SliceRandomiser
+    from sfumato.methods.label_iht import LabelPrivateIHT
+    from sfumato.methods.label_sir import LabelPrivateSIR
 
     table = _read(path)
     form, response, rehearsal = from_text((table.schema.metadata or {}).get(FORM))
@@ -93,9 +93,9 @@ def _fitted(path: Path, directions: str, active: str | None) -> tuple[Any, list[
         raise InputError(f"answers: {path} has lost its column {response!r}; randomise the labels again.")
     answers = answers_from(table.column(response).to_numpy(), form, rehearsal)
     x = table.drop_columns([response])
-    kept = None if active is None else _count("active", active)
+    kept = None if active is None else read_count(active, "active")
     if isinstance(form, SliceRandomiser):
-        estimator: Any = LabelPrivateSIR(n_directions=_count("directions", directions), n_active=kept)
+        estimator: Any = LabelPrivateSIR(n_directions=read_count(directions, "directions"), n_active=kept)
     else:
         estimator = LabelPrivateIHT(n_active="auto" if kept is None else kept)
     return estimator.fit(x, answers), list(x.column_names)
@@ -123,14 +123,6 @@ def _numbers(name: str, text: str) -> list[float]:
         raise InputError(f"{name} must be numbers separated by commas, got {text!r}.") from None
 
 
-def _count(name: str, text: str) -> int | str:
-    if text == "auto":
-        return text
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{name} must be a positive number or 'auto', got {text!r}.")
-    return int(text)
-
-
 def _labels(table: Any, response: str) -> Any:
     column = table.column(response)
     if column.null_count:
@@ -143,7 +135,7 @@ def _labels(table: Any, response: str) -> Any:
 
 def _read(path: Path, kinds: "Mapping[str, Kind] | None" = None) -> Any:
     """A whole file; what its private column is read as does not hang on what is in it."""
-    from sfumato.files import open_tables
+    from sfumato.sources.formats import open_tables
 
     if not path.is_file():
         raise InputError(f"path: {path} does not name a file; check the name.")

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from sfumato.cli.family import FAMILY
 from sfumato.errors import InputError
+from sfumato.methods import FAMILY
 
-BUDGET, STUDY = "Privacy", "Study"
+BUDGET, STUDY = "Privacy", "TableOptions"
 
 
 def _words(*words: str) -> Any:
@@ -23,7 +23,7 @@ def _words(*words: str) -> Any:
 
 def complete_column(incomplete: str) -> list[str]:
     """Columns of the table named in the command, for the shell: the first word of its line that names a file."""
-    from sfumato.files import open_tables
+    from sfumato.sources.formats import open_tables
 
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
     paths = [Path(word) for word in line.split() if Path(word).is_file()]
@@ -133,10 +133,10 @@ Slices = Annotated[
 ]
 
 
-def names(given: Sequence[str] | None) -> list[str] | None:
+def split_names(given: Sequence[str] | None) -> list[str] | None:
     """Names separated by commas, in one option or several; quote one that has a comma itself.
 
-    >>> names(["age, sex", '"los, days"'])
+    >>> split_names(["age, sex", '"los, days"'])
     ['age', 'sex', 'los, days']
     """
     if not given:
@@ -144,7 +144,7 @@ def names(given: Sequence[str] | None) -> list[str] | None:
     return [name.strip() for row in csv.reader(given, skipinitialspace=True) for name in row if name.strip()]
 
 
-def kind_of(given: str | None) -> Literal["numeric", "categorical"] | None:
+def read_kind(given: str | None) -> Literal["numeric", "categorical"] | None:
     """The declared kind of a response."""
     if given is None:
         return None
@@ -153,10 +153,10 @@ def kind_of(given: str | None) -> Literal["numeric", "categorical"] | None:
     return response_kind_of(given)
 
 
-def categories(given: Sequence[str] | None) -> dict[str, list[str]]:
+def read_categories(given: Sequence[str] | None) -> dict[str, list[str]]:
     """Declared categories, from ``column=a|b|c``.
 
-    >>> categories(["ward=north|south"])
+    >>> read_categories(["ward=north|south"])
     {'ward': ['north', 'south']}
     """
     declared: dict[str, list[str]] = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sfumato.cli.terminal import note
 from sfumato.errors import InputError
-from sfumato.signals import unhurried
+from sfumato.signals import defer_interrupts
 
 SPACE = 2**24
 """Bytes that are held free for the results of a fit; reports and models are smaller unless features are very many."""
@@ -112,7 +112,7 @@ class Draft:
 
         `instead_of` names a file of an earlier fit that does not belong to these results, until there is a new one.
         """
-        with unhurried():
+        with defer_interrupts():
             self._space.unlink(missing_ok=True)
             try:
                 write(self._folder)

@@ -1,13 +1,20 @@
-"""What a fit leaves behind: the report, the model and the directions."""
+"""What a fit leaves behind (model, directions, report), and what can be done with a model: `transform` and `report`."""
 
 import csv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sfumato.cli.output import new_file
+from sfumato.cli.terminal import note, show_progress, stdout
+from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.files import FileSource
     from sfumato.report import Document
+    from sfumato.sources.columns import Columns
+    from sfumato.sources.files import FileSource
 
 RESULTS = {
     "report.html": "the report: open it in a browser",
@@ -34,7 +41,7 @@ def write_report(shown: "Document", draft: Path) -> None:
 
 def _directions(estimator: Any) -> Iterator[list[str]]:
     """One line for each feature; a sparse method has those that it kept."""
-    from sfumato.report.loadings import feature_names, kept
+    from sfumato.report.words import feature_names, kept
 
     names, chosen = feature_names(estimator), kept(estimator)
     places = range(len(names)) if chosen is None else chosen.tolist()
@@ -44,7 +51,7 @@ def _directions(estimator: Any) -> Iterator[list[str]]:
 
 def _pairs(estimator: Any) -> Iterator[list[str]]:
     """One line for each feature of either set: its canonical weights, and the directions that transform uses."""
-    from sfumato.report.loadings import feature_names, second_names
+    from sfumato.report.words import feature_names, second_names
 
     x, y = feature_names(estimator), second_names(estimator)
     yield ["set", "feature", *_headings(("weight", "direction"), len(estimator.directions_))]
@@ -62,3 +69,101 @@ def _lines(names: tuple[str, ...], places: Iterable[int], *tables: Any) -> Itera
     rows = [row for together in zip(*tables, strict=True) for row in together]
     for j in places:
         yield [names[j], *(repr(float(row[j])) for row in rows)]
+
+
+ROWS = 2**15
+
+
+def transform(
+    data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Feather file, or a pattern.")],
+    model: Annotated[Path, typer.Option(help="The model.json of a fit.")],
+    out: Annotated[Path, typer.Option(help="Where to: .csv, .parquet, .arrow or .feather.", dir_okay=False)],
+    drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False,
+) -> None:
+    """Coordinates of records along the directions of a model, one row per record.
+
+    A model of canonical pairs (cca) gives those of both sets of columns, one of declared classes (lda) also the class
+    that each record most likely has.
+
+    They are values of the records themselves, so they are not private: keep them where the data are.
+    """
+    with new_file(out) as draft, show_progress("loading the library") as bar:
+        from sfumato.model import load_inputs, load_model
+        from sfumato.sources.formats import open_tables
+        from sfumato.sources.names import find
+
+        estimator, inputs = load_model(model), load_inputs(model)
+        sides = [side.features() for side in (inputs, inputs.second) if side is not None]
+        tables = open_tables(find(data))
+        for table in tables:
+            for columns in sides:
+                columns.check(table)
+        bar.say("projecting the records")
+        _project(estimator, sides, tables, draft, drop_missing)
+    stdout().print(str(out), style="bold", soft_wrap=True)
+    note(f"{out} holds values of the records and is not private; keep it where the data are.")
+
+
+def _project(estimator: Any, sides: "list[Columns]", tables: list[Any], draft: Path, drop: bool) -> None:
+    """Write the coordinates of every record (of canonical pairs both), and its likeliest class if it has a name."""
+    import numpy as np
+    import pyarrow as pa
+
+    sets = ("",) if len(sides) == 1 else ("first_", "second_")
+    names = [f"{name}direction_{k + 1}" for name in sets for k in range(len(estimator.directions_))]
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    if hasattr(estimator, "predict"):
+        schema = schema.append(pa.field("class", pa.string()))
+    with open_writer(draft, schema) as writer:
+        for encoded in _encoded(sides, tables, drop):
+            kept = [pa.table(list(x.T), names=list(side.names)) for x, side in zip(encoded, sides, strict=True)]
+            found = estimator.transform(*kept)
+            columns = list((found if len(sides) == 1 else np.hstack(found)).T)
+            if hasattr(estimator, "predict"):
+                columns.append(pa.array(estimator.predict(*kept).astype(str)))
+            writer.write_table(pa.table(columns, schema=schema))
+
+
+def _encoded(sides: "list[Columns]", tables: list[Any], drop: bool) -> Iterator[list[Any]]:
+    """The complete records, chunk by chunk: one array for each set of columns."""
+    import numpy as np
+
+    wanted = [name for columns in sides for name in columns.features]
+    kinds = {name: kind for columns in sides for name, kind in columns.kinds.items()}
+    for table in tables:
+        for part in range(table.parts()):
+            for batch in table.batches(part, wanted, ROWS, kinds):
+                encoded = [columns.encode(batch) for columns in sides]
+                complete = np.isfinite(np.hstack(encoded)).all(axis=1)
+                if not complete.all() and not drop:
+                    raise InputError("data: some rows have missing values; impute them, or add --drop-missing.")
+                if complete.any():
+                    yield [x[complete] for x in encoded]
+
+
+def report(
+    model: Annotated[Path, typer.Argument(help="The model.json of a fit.")],
+    out: Annotated[Path, typer.Option(help="The report to write.", dir_okay=False)] = Path("report.html"),
+) -> None:
+    """Write the report of a model file: one HTML page with released values only, to look at and to send."""
+    with new_file(out) as draft, show_progress("loading the library"):
+        from sfumato.model import load_model
+
+        load_model(model).report(draft)
+    stdout().print(str(out), style="bold", soft_wrap=True)
+
+
+def open_writer(path: Path, schema: Any) -> Any:
+    """A writer with ``write_table``, to be used in a ``with`` block."""
+    import pyarrow as pa
+    import pyarrow.csv as pcsv
+    import pyarrow.parquet as pq
+
+    match path.suffix.lower():
+        case ".csv":
+            return pcsv.CSVWriter(path, schema)
+        case ".parquet":
+            return pq.ParquetWriter(path, schema)
+        case ".arrow" | ".feather":
+            return pa.ipc.new_file(path, schema)
+    raise InputError(f"out: the ending of {path.name} tells no format; use .csv, .parquet, .arrow or .feather.")

@@ -13,12 +13,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli.expect import show_expectations
 from sfumato.report.document import Document, Heatmap
 from sfumato.report.figures import figure, figures, percent, plural
 
 if TYPE_CHECKING:
-    from sfumato.estimators.explanation import Explanation
+    from sfumato.methods.explanation import Explanation
 
 MOST_ROWS, MOST_DIRECTIONS = 12, 4
 PLUS, MINUS, QUIET = "cyan", "magenta", "bright_black"
@@ -53,7 +52,22 @@ def show_plan(console: Console, plan: "Explanation", title: str) -> None:
     console.print()
     console.print(table)
     console.print(f"All {len(plan.plan.lines)} releases together: [bold]{plan.budget.describe()}[/].")
-    show_expectations(console, plan)
+    show_forecast(console, plan)
+
+
+def show_forecast(console: Console, plan: "Explanation") -> None:
+    """Expected loss by assumed signal, and advice; nothing where there is no forecast."""
+    if not plan.has_forecast:
+        return
+    title = f"Expected distance to the true directions, by {plan.meaning}"
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for heading in ("signal", "expected loss", "without privacy", "random directions"):
+        table.add_column(heading, justify="right")
+    for row in plan.expectations():
+        table.add_row(*map(Text, row))
+    console.print(table)
+    for sentence in plan.advice():
+        console.print(sentence, highlight=False, soft_wrap=True)
 
 
 def _directions(document: Document, meanings: Sequence[str]) -> RenderableType:

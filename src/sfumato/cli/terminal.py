@@ -1,11 +1,25 @@
-"""The terminal: results on stdout, everything else on stderr."""
+"""The terminal: results on stdout, all else on stderr: notes, a progress bar, failures as one line and an exit code."""
 
 import os
+import signal
 import sys
-from typing import TextIO
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
+from typer.core import TyperGroup
+
+from sfumato.errors import BudgetError, InputError, SfumatoError
+from sfumato.progress import listening
+
+if TYPE_CHECKING:
+    pass
 
 PLAIN_WIDTH = 100
 """Width of tables that go to a file or a pipe."""
@@ -38,3 +52,130 @@ def _line(word: str, style: str, sentence: str) -> None:
 def _console(stream: TextIO) -> Console:
     width = None if stream.isatty() or "COLUMNS" in os.environ else PLAIN_WIDTH
     return Console(file=stream, width=width, highlight=False)
+
+
+class Bar:
+    """Follows a run; a `Listener`."""
+
+    def __init__(self, progress: Progress, first: str) -> None:
+        self._progress = progress
+        self._task = progress.add_task(first, total=None)
+        self._begun = 0
+
+    def say(self, what: str) -> None:
+        """What is being done now."""
+        self._progress.update(self._task, description=what, refresh=True)
+
+    def planned(self, purposes: Sequence[str]) -> None:
+        """The releases to come."""
+        self._progress.update(self._task, total=len(purposes))
+
+    def started(self, purpose: str) -> None:
+        """One more release is being made: those before it are done."""
+        self._progress.update(self._task, description=purpose, completed=self._begun, refresh=True)
+        self._begun += 1
+
+    def advanced(self, fraction: float) -> None:
+        """The bar moves on as records are read; not while they are checked, before the first release."""
+        self._progress.advance(self._task, fraction if self._begun else 0.0)
+
+
+@contextmanager
+def show_progress(first: str) -> Iterator[Bar]:
+    """Show a bar on the terminal while the block runs; it leaves no trace."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("releases"),
+        TimeElapsedColumn(),
+    )
+    console = stderr()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = Bar(progress, first)
+        with listening(bar):
+            yield bar
+
+
+UNEXPECTED, BAD_INPUT, NO_BUDGET, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
+_Usage: Any = typer.BadParameter.__mro__[2]  # ClickException, wherever this version of typer keeps it
+
+
+class CommandGroup(TyperGroup):
+    """A group of commands whose failures are sentences."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run, and exit with a documented code."""
+        kwargs["standalone_mode"] = False
+        with _terminable():
+            sys.exit(_code_of(lambda: super(CommandGroup, self).main(*args, **kwargs)))
+
+
+@contextmanager
+def as_usage() -> Iterator[None]:
+    """A budget that cannot be (epsilon = -1) is a mistake in the command, not a budget that is spent."""
+    try:
+        yield
+    except BudgetError as error:
+        raise InputError(str(error)) from None
+
+
+def _code_of(run: Any) -> int:
+    try:
+        code = run()
+    except _Usage as error:
+        return _refuse(_with_help(error), BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except BudgetError as error:
+        return _refuse(str(error), NO_BUDGET)
+    except SfumatoError as error:
+        return _refuse(str(error), BAD_INPUT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNEXPECTED
+    except OSError as error:
+        return _refuse(f"{error.filename or 'file'}: {error.strerror or 'cannot be read or written'}.", BAD_INPUT)
+    except Exception as error:
+        return _refuse(_unexpected(error), UNEXPECTED)
+    if code == INTERRUPTED:
+        complain("interrupted; no half-written file was left.")
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(sentence: str, code: int) -> int:
+    complain(sentence)
+    return code
+
+
+def _with_help(error: Any) -> str:
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "sfumato"
+    message = error.format_message().rstrip(".")
+    return f"{message}{'' if message.endswith('?') else ';'} see '{command} --help'."
+
+
+def _unexpected(error: Exception) -> str:
+    """Kind and place of the error. Its text stays unseen: it may quote a record."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "sfumato" in frame.filename] or frames
+    place = f"{os.path.basename(ours[-1].filename)}:{ours[-1].lineno}"
+    return f"unexpected {type(error).__name__} at {place}; please report it with the command you ran."
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM clean up like Ctrl-C does."""
+
+    def leave(number: int, frame: FrameType | None) -> NoReturn:
+        sys.exit(TERMINATED)
+
+    try:
+        before = signal.signal(signal.SIGTERM, leave)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

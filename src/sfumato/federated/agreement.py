@@ -13,11 +13,11 @@ from scipy.stats import chi2
 
 from sfumato.release import Release
 from sfumato.settings.federated import Sites
-from sfumato.solve.symmetric import upper_to_full
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import ResidualProduct
 from sfumato.statistics.histograms import LinearHistograms, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
+from sfumato.steps.symmetric import upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -44,7 +44,7 @@ class Comparison:
     p_value: float
 
 
-class Watched:
+class ComparedSites:
     """Sites whose answers are compared as they come in. Implements `Sites`.
 
     The site that differs most from all others is set aside first and the rest compared again, so that one odd site does

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.federated.facts import Facts
+from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.wire import RefusedError
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import LARGEST_COEFFICIENT, Residual, ResidualHistogram, ResidualProduct
@@ -35,7 +35,7 @@ MOST_BINS = 2**13
 MOST_COLUMNS = 512
 
 
-def check(query: BoundedSum, facts: Facts) -> None:
+def check(query: BoundedSum, facts: SiteFacts) -> None:
     """Refuse a question whose parameters a bound was not proved for, or that does not fit the site's table."""
     match query:
         case ResponseHistogram():
@@ -79,7 +79,7 @@ def check(query: BoundedSum, facts: Facts) -> None:
             raise RefusedError("the question is of a kind that sites do not answer.")
 
 
-def _columns(query: OnColumns, facts: Facts) -> None:
+def _columns(query: OnColumns, facts: SiteFacts) -> None:
     columns = query.columns
     _demand(columns.ndim == 1 and 1 <= columns.size <= facts.n_features, "it is about another number of features")
     _demand(int(columns.min()) >= 0 and int(columns.max()) < facts.n_features, "it names columns that are not there")
@@ -87,7 +87,7 @@ def _columns(query: OnColumns, facts: Facts) -> None:
     check(query.query, replace(facts, n_features=int(columns.size)))
 
 
-def _scores(query: SignScores, facts: Facts) -> None:
+def _scores(query: SignScores, facts: SiteFacts) -> None:
     _vector(query.centre, facts)
     _demand(float(np.abs(query.centre).max()) <= 1e150, "its centre is out of range")
     _bins(query.bins, facts)
@@ -102,11 +102,11 @@ def _demand(holds: Any, why_not: str) -> None:
         raise RefusedError(f"the question is refused: {why_not}.")
 
 
-def _vector(values: FloatArray, facts: Facts) -> None:
+def _vector(values: FloatArray, facts: SiteFacts) -> None:
     _demand(values.shape == (facts.n_features,), "it is about another number of features")
 
 
-def _spans(query: LinearHistograms, facts: Facts) -> None:
+def _spans(query: LinearHistograms, facts: SiteFacts) -> None:
     for side in (query.lower, query.upper):
         _vector(side, facts)
         _demand(float(np.abs(side).max()) <= 1e150, "its spans are out of range")
@@ -114,7 +114,7 @@ def _spans(query: LinearHistograms, facts: Facts) -> None:
     _demand(query.bins <= MOST_COLUMNS, "it has too many bins")
 
 
-def _grid(grid: Grid, facts: Facts) -> None:
+def _grid(grid: Grid, facts: SiteFacts) -> None:
     for side in (grid.centre, grid.half_width):
         _vector(side, facts)
         _demand(float(np.abs(side).max()) <= 1e150, "its bounds are out of range")
@@ -124,14 +124,14 @@ def _grid(grid: Grid, facts: Facts) -> None:
         _demand((grid.limits[0] <= grid.limits[1]).all(), "its limits are out of order")
 
 
-def _bins(bins: Bins, facts: Facts) -> None:
+def _bins(bins: Bins, facts: SiteFacts) -> None:
     _demand(bins.categories == facts.response.categories, "it is about another kind of response")
     _demand(bins.edges.ndim == 1 and bins.count <= MOST_BINS, "it has too many bins")
     _demand(bins.categories is None or bins.edges.size == 0, "categories have no edges")
     _demand((np.diff(bins.edges) > 0).all(), "its edges do not increase")
 
 
-def _whitening(whitening: Whitening, facts: Facts) -> None:
+def _whitening(whitening: Whitening, facts: SiteFacts) -> None:
     _grid(whitening.source, facts)
     _vector(whitening.mean, facts)
     p = facts.n_features
@@ -140,7 +140,7 @@ def _whitening(whitening: Whitening, facts: Facts) -> None:
     _demand(0.5 <= whitening.cap <= CAP_UNITS / 2, "its cap is out of range")
 
 
-def _residual(residual: Residual, facts: Facts) -> None:
+def _residual(residual: Residual, facts: SiteFacts) -> None:
     _whitening(residual.whitening, facts)
     _bins(residual.bins, facts)
     table, coefficients = residual.table, residual.coefficients
@@ -151,7 +151,7 @@ def _residual(residual: Residual, facts: Facts) -> None:
     _demand(1e-6 <= residual.scale <= 1e6, "its scale is out of range")
 
 
-def _groups(bins: Bins, group_of: IntArray, groups: int, facts: Facts) -> None:
+def _groups(bins: Bins, group_of: IntArray, groups: int, facts: SiteFacts) -> None:
     _bins(bins, facts)
     _demand(group_of.shape == (bins.count,) and groups <= MOST_COLUMNS, "its groups have another shape")
     _demand(int(group_of.min()) >= 0 and int(group_of.max()) < groups, "its groups are out of range")

@@ -1,23 +1,26 @@
-"""The coordinator: proposes a plan, and fits on the sums that the sites release."""
+"""The coordinator: proposes a plan, fits on the sums that the sites release, and writes down what came of it."""
 
+import json
+import os
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from sfumato.errors import InputError
-from sfumato.estimators.pipeline import Task
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.federated.agreement import Watched
-from sfumato.federated.centring import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
-from sfumato.federated.facts import Facts
-from sfumato.federated.journal import Journal
+from sfumato.federated.agreement import ComparedSites
+from sfumato.federated.own_units import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.remote import RemoteSites, Transport
 from sfumato.federated.simulation import walk
-from sfumato.federated.sparse import SparseSites
-from sfumato.federated.task import federated_task, too_small
+from sfumato.federated.site_facts import SiteFacts
+from sfumato.federated.store import Journal
+from sfumato.federated.task import SparseSites, federated_task, too_small
 from sfumato.federated.terms import Terms
+from sfumato.methods.sir import PrivateSIR, Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, unit_of
@@ -54,7 +57,7 @@ def fit_remote(
     leave_out : bool
         Leave a site whose releases disagree with the others' out of later sums.
     own_units : bool
-        Sites have means and scales of their own (``centring="sites"`` of `simulate`).
+        Sites have means and scales of their own (see `simulate`).
 
     Returns
     -------
@@ -116,7 +119,7 @@ def _agree(
     return replace(planned, n_records=accepted.n_records), ledger
 
 
-def _as_begun(facts: Mapping[str, Facts], sizes: Mapping[str, int | None]) -> dict[str, Facts]:
+def _as_begun(facts: Mapping[str, SiteFacts], sizes: Mapping[str, int | None]) -> dict[str, SiteFacts]:
     """The facts of the sites that began the run; those of a site that is gone from another, as all must agree."""
     some = next(iter(facts.values()))
     return {site: facts.get(site) or replace(some, n_records=size) for site, size in sizes.items()}
@@ -132,7 +135,7 @@ def _walk(
     own_units: bool,
 ) -> None:
     inside = OwnUnits(remote, task.n_features, needed) if own_units else remote
-    watched = Watched(inside, leave_out=leave_out and not own_units)
+    watched = ComparedSites(inside, leave_out=leave_out and not own_units)
     curator = FederatedCurator(watched, needed)
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
         for site in remote.sizes.keys() - inside.bounds.keys():
@@ -151,7 +154,62 @@ def _enough(remote: RemoteSites, needed: int) -> None:
         )
 
 
-def _remember(fitted: PrivateSIR, facts: Facts) -> None:
+def _remember(fitted: PrivateSIR, facts: SiteFacts) -> None:
     fitted.n_features_in_ = facts.n_features
     if facts.feature_names is not None:
         fitted.feature_names_in_ = np.asarray(facts.feature_names, dtype=object)
+
+
+def describe_outcome(fitted: PrivateSIR) -> dict[str, Any]:
+    """As plain data."""
+    traffic: dict[str, dict[str, int]] = defaultdict(dict)
+    for transfer in fitted.transfers_:
+        traffic[transfer.line][transfer.site] = transfer.received
+    return {
+        "directions": fitted.directions_.tolist(),
+        "eigenvalues": fitted.eigenvalues_.tolist(),
+        "guarantee": fitted.ledger_.guarantee,
+        "sites": {name: facts.n_records for name, facts in fitted.sites_.items()},
+        "left_out": dict(fitted.left_out_),
+        "disagreeing": {name: found.about for name, found in fitted.disagreeing_.items()},
+        "spending": fitted.spending_,
+        "uploaded_bytes": dict(traffic),
+        **_extras(fitted),
+    }
+
+
+def _extras(fitted: PrivateSIR) -> dict[str, Any]:
+    """The support of a sparse fit; the bounds of sites in units of their own."""
+    found: dict[str, Any] = {}
+    if hasattr(fitted, "support_"):
+        found["support"] = fitted.support_.tolist()
+    if hasattr(fitted, "local_"):
+        sides = {name: (bounds.lower.tolist(), bounds.upper.tolist()) for name, bounds in fitted.local_.items()}
+        found["own_units"] = {name: {"lower": lower, "upper": upper} for name, (lower, upper) in sides.items()}
+    return found
+
+
+def summarise_outcome(found: dict[str, Any]) -> str:
+    """An outcome in a few lines, for the terminal."""
+    spent = [
+        f"  {name}: epsilon {float(told['epsilon']):.4g} spent in all runs, cap {told.get('cap')}"
+        for name, told in found["spending"].items()
+    ]
+    lost = [f"  left out: {name}, {why}" for name, why in found["left_out"].items()]
+    lost += [f"  {name} disagrees with the others in {about}" for name, about in found["disagreeing"].items()]
+    head = f"{len(found['directions'])} direction(s) from {len(found['sites'])} site(s)"
+    return "\n".join([head, *spent, *lost])
+
+
+def write_outcome(fitted: PrivateSIR, folder: Path) -> None:
+    """Write ``report.html``, then ``outcome.json``: whoever waits for the outcome finds both."""
+    folder.mkdir(parents=True, exist_ok=True)
+    fitted.report(folder / "report.html")
+    write_json(describe_outcome(fitted), folder)
+
+
+def write_json(found: dict[str, Any], folder: Path) -> None:
+    """Write ``outcome.json`` in one step, so that nobody reads half of it."""
+    part = folder / "outcome.part"
+    part.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    os.replace(part, folder / "outcome.json")

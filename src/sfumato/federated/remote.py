@@ -1,4 +1,7 @@
-"""The sites of a run as a coordinator knows them: asks their lines, checks every upload, gives up on who is gone."""
+"""The sites of a run as a coordinator knows them: asks their lines, checks every upload, gives up on who is gone.
+
+Uploads are checked here, as Flower's own aggregation accepts NaN and broadcasts wrong shapes.
+"""
 
 import json
 import math
@@ -7,18 +10,22 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from sfumato.federated.facts import Facts
-from sfumato.federated.journal import Journal
+import numpy as np
+
+from sfumato.errors import SfumatoError
+from sfumato.federated.site_facts import SiteFacts
+from sfumato.federated.store import Journal
 from sfumato.federated.terms import Terms
-from sfumato.federated.uploads import BadUploadError, facts_from, picks_from, release_from
 from sfumato.federated.wire import canonical, encode
-from sfumato.privacy.events import Selection
+from sfumato.privacy import mechanisms
+from sfumato.privacy.events import Gaussian, Selection
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.plan import Line, Plan
+from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.settings.federated import SiteLedger
 from sfumato.sums import BoundedSum
-from sfumato.typing import IntArray
+from sfumato.typing import IntArray, Relation
 
 PATIENCE = 2
 T = TypeVar("T")
@@ -47,7 +54,7 @@ class RemoteSites:
     def __init__(self, transport: Transport, journal: Journal) -> None:
         self._transport = transport
         self._journal = journal
-        self.facts: dict[str, Facts] = {}
+        self.facts: dict[str, SiteFacts] = {}
         self.left_out: dict[str, str] = {}
         self.transfers: list[Transfer] = []
         self._missed: Counter[str] = Counter()
@@ -173,3 +180,66 @@ def _object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) else None
+
+
+REACH = 12.0
+"""Standard deviations of noise an honest answer may be off by: one number in 10**32 is."""
+_NO_COUNT = 2**40
+
+
+class BadUploadError(SfumatoError):
+    """An upload that no honest site sends; says what is wrong with it."""
+
+
+def facts_from(head: dict[str, Any]) -> SiteFacts:
+    """A site's facts, or `BadUploadError`."""
+    features, records, response = head.get("n_features"), head.get("n_records"), head.get("response")
+    names = head.get("feature_names")
+    if type(features) is not int or not 1 <= features <= 10**6:
+        raise BadUploadError("the number of features is not a count.")
+    if records is not None and (type(records) is not int or not 1 <= records < _NO_COUNT):
+        raise BadUploadError("the number of records is not a count.")
+    if not isinstance(response, dict) or set(response) != {"categories", "hashed"}:
+        raise BadUploadError("the kind of response is missing.")
+    if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
+        raise BadUploadError("the feature names are not names.")
+    kind = Response(response["categories"], bool(response["hashed"]))
+    rehearsal = head.get("rehearsal") is not False
+    return SiteFacts(features, records, kind, None if names is None else tuple(names), rehearsal)
+
+
+def release_from(
+    head: dict[str, Any], values: bytes, query: BoundedSum, line: Line, relation: Relation, records: int | None
+) -> Release:
+    """The upload as a release with the noise the plan prescribes, or `BadUploadError`.
+
+    No honest sum over n records has a coordinate beyond n times what one record may weigh, give or take the noise;
+    where n is private only the shape and finiteness can be checked.
+    """
+    if head.get("line") != line.name or head.get("shape") != list(query.shape):
+        raise BadUploadError("the upload has the wrong shape or answers another line.")
+    if len(values) != 8 * int(np.prod(query.shape)):
+        raise BadUploadError("the upload has the wrong length.")
+    value = np.frombuffer(values, dtype="<f8").reshape(query.shape)
+    if not np.isfinite(value).all():
+        raise BadUploadError("the upload has values that are not finite (NaN or inf).")
+    event = line.event
+    assert isinstance(event, Gaussian)
+    std = mechanisms.released_std(query, relation, event)
+    if records is not None:
+        largest = records * query.norm / query.weights * query.grid + REACH * std
+        if (np.abs(value) > largest * (1 + 1e-9)).any():
+            raise BadUploadError("the upload has values larger than its records can add up to.")
+    return Release(value, std)
+
+
+def picks_from(head: dict[str, Any], values: bytes, query: BoundedSum, line: Line) -> IntArray:
+    """The upload as picks among the columns asked about, or `BadUploadError`."""
+    if head.get("line") != line.name or head.get("shape") != [line.picks] or len(values) != 8 * line.picks:
+        raise BadUploadError("the upload has the wrong shape or answers another line.")
+    value = np.frombuffer(values, dtype="<f8")
+    if not np.isfinite(value).all() or (value != np.rint(value)).any():
+        raise BadUploadError("the upload has picks that are not whole numbers.")
+    if value.min() < 0 or value.max() >= query.shape[-1] or np.unique(value).size < value.size:
+        raise BadUploadError("the upload has picks that are not there, or one twice.")
+    return value.astype(np.int64)

@@ -2,23 +2,21 @@
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.estimators.inputs import first_rows, fit_source
-from sfumato.estimators.parameters import one_of
-from sfumato.estimators.pipeline import Outcome, Task
-from sfumato.estimators.session import REHEARSAL
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.estimators.sparse import PrivateSparseSIR
-from sfumato.federated.agreement import Watched
-from sfumato.federated.centring import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
-from sfumato.federated.facts import facts_of, site_noise
-from sfumato.federated.sparse import SparseSites, run_sparse_sites
-from sfumato.federated.task import federated_task, too_small
+from sfumato.federated.agreement import ComparedSites
+from sfumato.federated.own_units import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
+from sfumato.federated.site_facts import describe_site, site_noise
+from sfumato.federated.task import SparseSites, federated_task, run_sparse_sites, too_small
+from sfumato.methods.base import REHEARSAL
+from sfumato.methods.inputs import first_rows, fit_source
+from sfumato.methods.sir import Outcome, PrivateSIR, Task
+from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.privacy.asking import drive
 from sfumato.privacy.door import Door
 from sfumato.privacy.noise import Noise
@@ -27,7 +25,10 @@ from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.release import Release
 from sfumato.settings.central import one_blas_thread
 from sfumato.settings.federated import FederatedCurator, SiteLedger, Trust, open_site, trust_of
-from sfumato.sources import ArraySource, Source
+from sfumato.sources import ArraySource, ResponseKind, Source
+from sfumato.sources.files import open_source
+from sfumato.sources.formats import open_tables
+from sfumato.sources.names import suggest
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
@@ -39,7 +40,7 @@ def simulate(
     *,
     honest: int | None = None,
     leave_out: bool = False,
-    centring: str = "pooled",
+    own_units: bool = False,
     least: int | str | None = None,
 ) -> PrivateSIR:
     """Fit across sites that do not pool their records, on this machine.
@@ -63,9 +64,9 @@ def simulate(
         How many sites must be honest under "secure-aggregation"; all but one by default.
     leave_out : bool
         Leave a site whose releases disagree with the others' out of later sums (trust="sites" alone).
-    centring : {"pooled", "sites"}
-        "sites": features have means and scales of their own at each site. Every site finds them privately, from the
-        share that bounds=None pays for location, and its features are measured from there: ``(x - centre) / half
+    own_units : bool
+        Features have means and scales of their own at each site. Every site finds them privately, from the share that
+        bounds=None pays for location, and its features are measured from there: ``(x - centre) / half
         width`` of its own bounds, ``local_[site]``. The directions belong to features in these units.
     least : int, "auto" or None
         Sites with fewer records do not take part and spend nothing (``left_out_`` names them); "auto" is
@@ -96,7 +97,7 @@ def simulate(
     sources = {name: _source(fitted, name, site) for name, site in named.items()}
     unit = _unit(fitted, sources)
     sources = {name: first_rows(source, None, unit) for name, source in sources.items()}
-    facts = {name: facts_of(source, relation, unit.kind) for name, source in sources.items()}
+    facts = {name: describe_site(source, relation, unit.kind) for name, source in sources.items()}
     fitted.left_out_ = too_small(facts, least, budget_of(fitted.epsilon, fitted.delta, fitted.rho))
     facts = {name: fact for name, fact in facts.items() if name not in fitted.left_out_}
     sources = {name: sources[name] for name in facts}
@@ -104,14 +105,13 @@ def simulate(
     task = federated_task(fitted, facts, relation, len(facts) / kind.share, unit)
     if isinstance(task, SparseSites) and kind.share != 1:
         raise InputError("trust must be 'sites' for a sparse fit: a private pick is no sum whose noise can be shared.")
-    own = one_of("centring", centring, ("pooled", "sites")) == "sites"
-    if own:
+    if own_units:
         refuse_unless_own(fitted, kind.share)
         task = in_own_units(task)
     noises = {name: site_noise(fitted.random_state, name) for name in sources}
     if any(noise.rehearsal for noise in noises.values()):
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
-    return fit_sites(fitted, task, sources, noises, kind, leave_out, own, unit)
+    return fit_sites(fitted, task, sources, noises, kind, leave_out, own_units, unit)
 
 
 def fit_sites(
@@ -132,10 +132,10 @@ def fit_sites(
         ledgers[name] = SiteLedger(budget, relation, rehearsal=noises[name].rehearsal, unit=unit)
         ledgers[name].trust = trust
         doors[name] = open_site(OneThread(source), plan, ledgers[name], noises[name], trust, name)
-    sizes = {name: facts_of(source, relation, unit.kind).n_records for name, source in sources.items()}
+    sizes = {name: describe_site(source, relation, unit.kind).n_records for name, source in sources.items()}
     here = InProcess(doors, sizes)
     inside = OwnUnits(here, task.n_features) if own_units else here
-    watched = Watched(inside, leave_out=leave_out and trust.share == 1 and not own_units)
+    watched = ComparedSites(inside, leave_out=leave_out and trust.share == 1 and not own_units)
     curator = FederatedCurator(watched, weigh=trust.share == 1)
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
         fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
@@ -228,3 +228,27 @@ def _unit(estimator: PrivateSIR, sources: Mapping[str, Source]) -> Unit:
     if len(known) > 1:
         raise InputError("sites: some say whose row is whose and others do not; give ids for all of them, or for none.")
     return unit_of(estimator.rows_per_person, has_ids=True in known)
+
+
+def split_by_column(
+    path: str,
+    column: str,
+    response: str,
+    classes: Sequence[Any] | None = None,
+    response_kind: ResponseKind | None = None,
+) -> dict[str, Source]:
+    """The records of a file as sites by name: one for each value of `column`, which is read as text."""
+    table = open_tables([Path(path)])[0]
+    for name, option in ((column, "by"), (response, "response")):
+        suggest(name, table.names, option)
+    features = [name for name in table.names if name not in (column, response)]
+    source = open_source([Path(path)], response, features, classes, response_kind=response_kind)
+    chunks = [records for part in source.parts() for records in source.read(part)]
+    if not chunks:
+        raise InputError(f"data: {path} holds no records; give a file with some.")
+    x, y = np.concatenate([chunk.x for chunk in chunks]), np.concatenate([chunk.y for chunk in chunks])
+    labels = np.asarray(table.whole({column: "text"}).column(column).to_pylist(), dtype=object).astype(str)
+    return {
+        label: ArraySource(x[labels == label], y[labels == label], source.response, source.feature_names)
+        for label in sorted(set(labels.tolist()))
+    }

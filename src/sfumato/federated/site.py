@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
-from sfumato.federated.account import RunLedger
 from sfumato.federated.checks import check
-from sfumato.federated.facts import Facts, facts_of, site_noise
-from sfumato.federated.store import Store
-from sfumato.federated.terms import Terms, kind_of, run_from, terms_from
+from sfumato.federated.site_facts import SiteFacts, describe_site, site_noise
+from sfumato.federated.store import RunLedger, Store
+from sfumato.federated.terms import Terms, question_kind, run_from, terms_from
 from sfumato.federated.wire import Decoder, RefusedError, canonical, digest
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
@@ -84,10 +83,10 @@ class Site:
             )
         return ledger
 
-    def facts(self) -> Facts:
+    def facts(self) -> SiteFacts:
         """What is public about the table."""
         ledger = self.ledger()
-        return replace(facts_of(self._source, ledger.relation, ledger.protects), rehearsal=ledger.rehearsal)
+        return replace(describe_site(self._source, ledger.relation, ledger.protects), rehearsal=ledger.rehearsal)
 
     def accept(self, data: Any) -> None:
         """Check a plan and set its cost aside. The same terms may come twice; nothing is charged twice."""
@@ -121,7 +120,7 @@ class Site:
             self._decoders = {terms.run: Decoder()}
         query = self._decoders[terms.run].query(question)
         inner = query.query if isinstance(query, OnColumns) else query
-        if type(inner) is not kind_of(line):
+        if type(inner) is not question_kind(line):
             raise RefusedError(f"line {line!r} does not ask this kind of question.")
         check(query, self.facts())
         ledger, noise = self.ledger(account), site_noise(self._random_state, self.name)

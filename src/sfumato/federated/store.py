@@ -1,21 +1,31 @@
-"""What a site remembers: its ledger, the terms of every run, every answer it ever gave, on disk before it is sent.
+"""What each end of a federation remembers of a run, on disk before it is sent, so that an interrupted run can go on.
 
-A question that comes again, after a lost connection or from a coordinator that was started again, gets the stored
-answer: no new noise, no new cost. A site that was killed between charge and answer has a claim without an answer, and
-never draws that noise a second time.
+A site (`Store`, `RunLedger`): its ledger, the terms of every run, every answer it ever gave. A question that comes
+again, after a lost connection or from a coordinator that was started again, gets the stored answer: no new noise, no
+new cost. A site that was killed between charge and answer has a claim without an answer, and never draws that noise a
+second time.
+
+A coordinator (`Journal`): the name of the run, who takes part, and who was heard when. A question follows from the
+answers before it. A run that goes on must ask the very questions it has asked already, as a site answers each line
+once; so it adds up the answers of the same sites as before, also where more are there by now.
 """
 
 import json
 import os
 import re
+import secrets
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sfumato.federated.wire import RefusedError, canonical
-from sfumato.privacy.ledger import Mark
+from sfumato.privacy.ledger import FileLedger, Mark
+from sfumato.privacy.plan import Plan
+from sfumato.settings.federated import SitesLostError
 from sfumato.typing import FloatArray
 
 
@@ -94,3 +104,106 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
+
+
+class RunLedger(FileLedger):
+    """A `FileLedger` that begins a run, or goes on with run `run` in another process.
+
+    A site may be stopped and started in the middle of a run, so the end of a process does not end the run: what the
+    plan set aside stays set aside until the run is complete or closed.
+    """
+
+    _gives_back = False
+
+    def __init__(self, path: str | PathLike[str], run: str = "", *, purpose: str = "federated run") -> None:
+        super().__init__(path, purpose=purpose)
+        self._run = run
+
+    @property
+    def run(self) -> str:
+        """Name of the run in the file."""
+        return self._run
+
+    def reserve(self, plan: Plan) -> None:
+        """Set the whole plan aside; nothing to do for a run that goes on."""
+        if not self._run:
+            super().reserve(plan)
+
+
+T = TypeVar("T")
+
+
+class Journal:
+    """A run's memory, in the file `path` if there is one."""
+
+    def __init__(self, run: str | None = None, path: Path | None = None) -> None:
+        self.run = run or secrets.token_hex(16)
+        self.members: dict[str, int | None] = {}
+        self.accepted: dict[str, int | None] = {}
+        self._heard: dict[str, list[str]] = {}
+        self._latest: tuple[str, list[str]] | None = None
+        self._path, self._settings = path, ""
+
+    @classmethod
+    def resume(cls, path: Path, settings: Mapping[str, Any]) -> "Journal":
+        """The run that was interrupted here, if it had the same settings; a new one otherwise."""
+        journal = cls(path=path)
+        journal._settings = canonical(dict(settings))
+        if path.exists():
+            kept = json.loads(path.read_text(encoding="utf-8"))
+            if kept["settings"] == journal._settings:
+                journal.run, journal._heard = kept["run"], kept["heard"]
+                journal.members, journal.accepted = kept["members"], kept["accepted"]
+                return journal
+        journal._write()
+        return journal
+
+    def begin(self, members: Mapping[str, int | None]) -> None:
+        """The sites that the plan is made for, with their sizes; whoever comes later does not take part."""
+        self.members = self.members or dict(members)
+        self._write()
+
+    def accept(self, members: Mapping[str, int | None]) -> None:
+        """The sites that accepted the plan."""
+        self.accepted = self.accepted or dict(members)
+        self._write()
+
+    def same(self, line: str, asked: Collection[str], found: dict[str, T]) -> dict[str, T]:
+        """The answers that count on a line: of those who were heard the first time. Sites may be asked in turns."""
+        turn = f"{line}: {', '.join(sorted(asked))}"
+        known = self._heard.get(turn)
+        if known is None:
+            self._latest = (turn, sorted(found))
+            return found
+        gone = [site for site in known if site not in found]
+        if gone:
+            raise SitesLostError(
+                f"{', '.join(gone)} answered {line!r} before this run was interrupted and must be there to go on with "
+                f"it; start again when it is, or begin anew without {self._path or 'the name of the run'}."
+            )
+        return {site: found[site] for site in known}
+
+    def go_on(self) -> None:
+        """The last line's answers were enough: what is asked next depends on them."""
+        if self._latest is not None:
+            turn, sites = self._latest
+            self._heard[turn], self._latest = sites, None
+            self._write()
+
+    def forget(self) -> None:
+        """The run has an outcome."""
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        data = {"run": self.run, "settings": self._settings, "heard": self._heard}
+        data |= {"members": self.members, "accepted": self.accepted}
+        part = self._path.with_suffix(".part")
+        with part.open("w", encoding="utf-8") as file:
+            json.dump(data, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, self._path)

@@ -1,23 +1,31 @@
-"""What a federation agrees on before a record is read: the public facts of the fit, from the sites' own facts."""
+"""What a federation agrees on before a record is read: the public facts of the fit, from the sites' own facts.
+
+In a sparse fit (`SparseSites`) every site votes privately for the features that matter, then the usual descent on them.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from sfumato.bounds import Bounds, PartialBounds
 from sfumato.errors import InputError
-from sfumato.estimators.auto import with_best_method
-from sfumato.estimators.base import given_of, search_of
-from sfumato.estimators.pipeline import Task
-from sfumato.estimators.sparse_pipeline import SparseTask
-from sfumato.federated.facts import Facts
-from sfumato.federated.sparse import SparseSites
-from sfumato.federated.voting import PICKS, rounds
-from sfumato.iterate.descent import Schedule
-from sfumato.iterate.location import Location
+from sfumato.federated.site_facts import SiteFacts
+from sfumato.federated.voting import PICKS, Ballot, Voters, Voting, rounds, screen_by_votes
+from sfumato.methods.base import given_of, search_of
+from sfumato.methods.sir import Outcome, Task, solve, with_best_method
+from sfumato.methods.sparse_sir import SparseTask, some_bounds, spread
+from sfumato.privacy.asking import Asking, on_columns
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import budget_of
+from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Unit
+from sfumato.records import Response
+from sfumato.steps.descent import Descent, Schedule
+from sfumato.steps.location import Location, settled
+from sfumato.steps.ranks import Ranking
+from sfumato.steps.screening import Screen
+from sfumato.steps.shape import RoughShape
 from sfumato.typing import Relation
 
 FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)
@@ -55,7 +63,7 @@ def least_records(n_features: int, budget: Budget, tolerance: float = 0.5) -> in
     return math.ceil(2.0 * math.sqrt(n_features) / (budget.mu() * tolerance))
 
 
-def too_small(facts: Mapping[str, Facts], least: int | str | None, budget: Budget) -> dict[str, str]:
+def too_small(facts: Mapping[str, SiteFacts], least: int | str | None, budget: Budget) -> dict[str, str]:
     """Sites with fewer than `least` records and the sentence that says so; "auto" is `least_records`."""
     if least is None:
         return {}
@@ -71,8 +79,57 @@ def too_small(facts: Mapping[str, Facts], least: int | str | None, budget: Budge
     return found
 
 
+SHARES = {"ranks": 0.15, "picks": 0.9, "scores": 0.4, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
+"""Parts of the zCDP cost; relative. Votes take most, as a site votes by itself and what follows adds up all sites; and
+from the ranks the functions are made that features are scored with."""
+CLASS_SHARES = SHARES | {"ranks": 0.03, "picks": 0.8, "scores": 0.35}
+"""Classes need no ranks, and have one table of functions for the votes, not two."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparseSites:
+    """What is public about a sparse fit over sites.
+
+    `n_records` is that of all sites, None where it is private; a site names `picks` features in each round.
+    """
+
+    n_features: int
+    n_records: int | None
+    response: Response
+    n_directions: int | None
+    bounds: Bounds
+    picks: int
+    sites: int
+    schedule: Schedule
+
+    def plan(self) -> Plan:
+        """Every release of a site, with its share. Ranks come from sums, as quantiles cannot be added."""
+        shares = SHARES if self.response.categories is None else CLASS_SHARES
+        voting = Voting(self.sites, self.picks, self.response, shares["picks"], shares["scores"])
+        shape = RoughShape(shares["radius"], shares["shape"])
+        return Plan.of(self.ranking, voting, shape, Descent(self.schedule, shares["solve"], shares["residual"]))
+
+    @property
+    def ranking(self) -> Ranking:
+        shares = SHARES if self.response.categories is None else CLASS_SHARES
+        return Ranking(self.response, shares["ranks"], self.schedule.bins)
+
+
+def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome, Screen]]:
+    """Walk the plan; sites vote for features between its questions. The outcome is about all features again."""
+    ranks = yield from task.ranking.run()
+    n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
+    centre = task.bounds.grid(task.n_features).centre
+    ballot = Ballot(centre, ranks, task.response, task.sites, task.picks)
+    found = yield from screen_by_votes(voters, ballot, n, task.n_directions or 1)
+    bounds = some_bounds(task.bounds, found.kept)
+    few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
+    outcome = yield from on_columns(solve(few, ranks, settled(bounds, len(found.kept)), tested=False), found.kept)
+    return spread(outcome, PartialBounds.of(task.bounds, task.n_features), found.kept), found
+
+
 def federated_task(
-    estimator: Any, facts: Mapping[str, Facts], relation: Relation, noises: float | None = None, unit: Unit = RECORD
+    estimator: Any, facts: Mapping[str, SiteFacts], relation: Relation, noises: float | None = None, unit: Unit = RECORD
 ) -> Task | SparseSites:
     """The task of a federated fit, every fact of the sites compared.
 

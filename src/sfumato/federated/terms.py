@@ -7,72 +7,46 @@ from typing import Any
 
 from sfumato.bounds import PartialBounds
 from sfumato.errors import SfumatoError
-from sfumato.federated.voting import PICKS, plan_votes
+from sfumato.federated.voting import PICKS, Voting
 from sfumato.federated.wire import RefusedError
-from sfumato.iterate.descent import Schedule, plan_descent
-from sfumato.iterate.location import Location, plan_location
-from sfumato.iterate.oneshot import plan_one_shot
-from sfumato.iterate.picture import plan_picture
-from sfumato.iterate.ranks import plan_ranks
-from sfumato.iterate.shape import plan_shape
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import relation_of
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response
 from sfumato.settings.federated import Trust, trust_of
-from sfumato.statistics.gradients import ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import (
-    DistanceHistograms,
-    LinearHistograms,
-    NormHistogram,
-    OctaveHistograms,
-    ResponseHistogram,
-)
-from sfumato.statistics.moments import Moments
-from sfumato.statistics.pictures import ProjectionHistogram
-from sfumato.statistics.scores import SignScores
-from sfumato.statistics.slices import SlicedMoments
+from sfumato.steps.descent import Descent, Schedule
+from sfumato.steps.location import Locating, Location
+from sfumato.steps.one_shot import OneShot
+from sfumato.steps.picture import Snapshot
+from sfumato.steps.ranks import Ranking
+from sfumato.steps.shape import RoughShape
 from sfumato.sums import BoundedSum
 from sfumato.typing import Relation
 
 MOST_STEPS = 12
 _RUN = re.compile(r"[0-9a-f]{8,64}")
 _ANY = Schedule(shares=(1.0,) * MOST_STEPS, steps=(1.0,) * MOST_STEPS)
-_LINES = (
-    *plan_location(Location(PartialBounds.nothing(1), 1.0, standardises=True)),
-    *plan_ranks(Response(), 1.0),
-    *plan_shape(1.0, 1.0),
-    *plan_descent(_ANY, 1.0, 1.0),
-    *plan_one_shot(1.0),
-    *plan_picture(1.0),
-    *plan_votes(1, PICKS, Response(), 1.0, 1.0),
-    *plan_votes(1, PICKS, Response(categories=2), 1.0, 1.0),
+_PLAN = Plan.of(
+    Locating(Location(PartialBounds.nothing(1), 1.0, standardises=True)),
+    Ranking(Response(), 1.0),
+    RoughShape(1.0, 1.0),
+    Descent(_ANY, 1.0, 1.0),
+    OneShot(1.0),
+    Snapshot(1.0),
+    Voting(1, PICKS, Response(), 1.0, 1.0),
+    Voting(1, PICKS, Response(categories=2), 1.0, 1.0),
 )
-KNOWN: Mapping[str, Line] = {line.name: line for line in _LINES}
-"""Every line a site answers; purpose, mechanism and formula come from here, not from the coordinator."""
-_KINDS: Mapping[str, type[BoundedSum]] = {
-    "magnitude": OctaveHistograms,
-    "zoom": LinearHistograms,
-    "distance": DistanceHistograms,
-    "standard": LinearHistograms,
-    "response magnitude": ResponseHistogram,
-    "response span": ResponseHistogram,
-    "ranks": ResponseHistogram,
-    "radius": NormHistogram,
-    "shape": Moments,
-    "residual": ResidualHistogram,
-    "step": ResidualProduct,
-    "slices": SlicedMoments,
-    "picture": ProjectionHistogram,
-    "picks": SignScores,
-    "scores": SignScores,
-}
+KNOWN: Mapping[str, Line] = {line.name: line for line in _PLAN.lines}
+"""Every line a site answers; purpose, mechanism, formula and kind of question come from here, not from the
+coordinator."""
 
 
-def kind_of(line: str) -> type[BoundedSum]:
+def question_kind(line: str) -> type[BoundedSum]:
     """The kind of question a line may ask."""
-    return _KINDS[re.sub(r" \d+$", "", line)]
+    asks = KNOWN[line].asks
+    assert asks is not None
+    return asks
 
 
 @dataclass(frozen=True, slots=True)

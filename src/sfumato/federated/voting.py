@@ -13,15 +13,14 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.iterate.ranks import Ranks
-from sfumato.iterate.screening import Screen
 from sfumato.privacy.asking import Asking, ask, on_columns
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.solve.contrasts import class_contrasts, smooth_contrasts
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.scores import SignScores
+from sfumato.steps.ranks import Ranks
+from sfumato.steps.screening import Screen, class_contrasts, smooth_contrasts
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -64,18 +63,31 @@ def turns(sites: int, response: Response) -> int:
     return min(max(QUESTIONS // rounds(sites, response), 1), TURNS, sites)
 
 
-def plan_votes(sites: int, picks: int, response: Response, share: float, score_share: float) -> tuple[Line, ...]:
-    """The lines `screen_by_votes` will use; `picks` at every turn of a site, and two looks at each table's scores."""
-    often, looks = rounds(sites, response), 4 if response.categories is None else 2
-    named, scored = "features that move with the response, round", "scores of the candidates, look"
-    votes = [
-        Line(f"picks {t}", f"{named} {t}", share / often, "2 / 1", "selection", picks) for t in range(1, often + 1)
-    ]
-    scores = [
-        Line(f"scores {t}", f"{scored} {t}", score_share / looks, "2 sqrt(q s) / sqrt(q s)")
-        for t in range(1, looks + 1)
-    ]
-    return (*votes, *scores)
+@dataclass(frozen=True, slots=True)
+class Voting:
+    """What `screen_by_votes` pays: `picks` at every turn of a site, and two looks at each table's scores."""
+
+    sites: int
+    picks: int
+    response: Response
+    share: float
+    score_share: float
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """A selection for each round, then the looks."""
+        often, looks = rounds(self.sites, self.response), 4 if self.response.categories is None else 2
+        named, scored = "features that move with the response, round", "scores of the candidates, look"
+        vote, score = self.share / often, self.score_share / looks
+        votes = [
+            Line(f"picks {t}", f"{named} {t}", vote, "2 / 1", "selection", self.picks, asks=SignScores)
+            for t in range(1, often + 1)
+        ]
+        scores = [
+            Line(f"scores {t}", f"{scored} {t}", score, "2 sqrt(q s) / sqrt(q s)", asks=SignScores)
+            for t in range(1, looks + 1)
+        ]
+        return (*votes, *scores)
 
 
 @dataclass(frozen=True, slots=True)

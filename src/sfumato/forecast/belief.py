@@ -19,8 +19,8 @@ from sfumato.forecast.stand_in import StandIn
 from sfumato.privacy.asking import drive
 from sfumato.records import Records
 from sfumato.settings.central import one_blas_thread
-from sfumato.solve.dimension import LEVEL, Choice
-from sfumato.solve.links import Links, unit_rows
+from sfumato.steps.dimension import LEVEL, Choice
+from sfumato.steps.links import Links, unit_rows
 from sfumato.typing import FloatArray
 
 BATCH, BATCHES = 15, 4

@@ -11,9 +11,9 @@ import numpy as np
 from sfumato.forecast.evidence import Evidence
 from sfumato.forecast.populations import POINTS
 from sfumato.records import Records
-from sfumato.solve.counts import kept_share, standing_out
-from sfumato.solve.links import Links
-from sfumato.solve.symmetric import noise_edge, upper_to_full, without_noise
+from sfumato.steps.links import Links
+from sfumato.steps.noisy_histograms import kept_share, standing_out
+from sfumato.steps.symmetric import noise_edge, upper_to_full, without_noise
 from sfumato.typing import FloatArray, IntArray
 
 ROUNDS = 8

@@ -5,14 +5,14 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from sfumato.iterate.ranks import Ranks
 from sfumato.privacy.asking import Ask, Asking
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.plan import Line, Plan
 from sfumato.release import Release
-from sfumato.solve.links import Links
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.links import Links
+from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, Relation
 
@@ -109,7 +109,7 @@ class Evidence:
 
     @classmethod
     def of(cls, heard: Heard, n: float, whitening: Whitening, ranks: Ranks, refit: Refit) -> "Evidence":
-        """What was heard of `rough_shape` and other steps."""
+        """What was heard of the rough shape and other steps."""
         (histogram, lengths), (query, moments) = (_asked(heard, name) for name in KEPT)
         plan = Plan(tuple(heard.lines.values()))
         return cls(n, whitening, ranks, lengths, histogram.radii, moments, float(query.radius), plan, refit)

@@ -18,12 +18,12 @@ from scipy.special import ndtri
 
 from sfumato.errors import InputError
 from sfumato.forecast.stand_in import StandIn
-from sfumato.iterate.location import assume_bounds
 from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records
-from sfumato.solve.subspace import subspace_distance
-from sfumato.solve.symmetric import inverse_root
+from sfumato.steps.location import assume_bounds
+from sfumato.steps.subspace import subspace_distance
+from sfumato.steps.symmetric import inverse_root
 from sfumato.typing import FloatArray, Relation
 
 POINTS = 1500

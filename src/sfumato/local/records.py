@@ -16,8 +16,8 @@ from sfumato.privacy.door import Asked, sent
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.noise import Noise, rounded_gaussian
 from sfumato.release import Release
-from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.moments import joint_diameter
+from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.sums import round_within, shrink_into_ball, squared_norms
 from sfumato.typing import FloatArray, IntArray
 

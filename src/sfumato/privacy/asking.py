@@ -60,14 +60,28 @@ def drive(step: Asking[T], door: Door) -> T:
     >>> drive(count_records(), Silent())
     3.0
     """
+    charged = 0
     with np.errstate(all="ignore"):  # no release makes a step raise or warn, whatever the user asked numpy for
         try:
             asked = next(step)
             while True:
-                answer = door.select if asked.picks else door.answer
+                answer, charged = door.select if asked.picks else door.answer, charged + 1
                 asked = step.send(answer(asked.query, asked.line))
         except StopIteration as end:
             return cast(T, end.value)
+        except KeyboardInterrupt as stop:
+            stop.add_note(_what_it_cost(charged))
+            raise
+
+
+def _what_it_cost(charged: int) -> str:
+    if not charged:
+        return "The fit was interrupted before its first release: nothing was spent."
+    releases = "the first release" if charged == 1 else f"the first {charged} releases"
+    return (
+        f"The fit was interrupted, and no result was made. Of its plan {releases} may have been charged and stay in "
+        "its ledger; the rest is given back. To wait for a fit instead: with sfumato.signals.defer_interrupts(): ..."
+    )
 
 
 def on_columns(step: Asking[T], columns: Sequence[int] | IntArray) -> Asking[T]:

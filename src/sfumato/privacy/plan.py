@@ -3,13 +3,14 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, Self, assert_never
+from typing import Literal, Protocol, Self, assert_never
 
 from scipy.optimize import brentq
 
 from sfumato.errors import BudgetError, InputError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event, Gaussian, Laplace, Selection
+from sfumato.sums import BoundedSum
 
 _ROUNDING = 1.0 - 1e-9
 """Squares of the parts are added in floating point: aim this far below the total, so the sum is never above."""
@@ -42,6 +43,8 @@ class Line:
         (parallel composition: `sfumato.statistics.parts.Part`).
     rho : float
         zCDP cost, set by `Plan.calibrate`.
+    asks : type of BoundedSum, optional
+        The kind of question it pays for. A site of a federation answers no other under this name.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Line:
     picks: int = 1
     rho: float = 0.0
     parts: int = 1
+    asks: type[BoundedSum] | None = None
 
     @property
     def event(self) -> Event:
@@ -64,6 +68,14 @@ class Line:
             case "selection":
                 return Selection((8.0 * self.rho / self.picks) ** 0.5, self.picks)
         assert_never(self.mechanism)
+
+
+class Step(Protocol):
+    """Anything that pays for its questions by lines of the plan; its `run` asks them."""
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What it will ask, or may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +91,11 @@ class Plan:
     """
 
     lines: tuple[Line, ...]
+
+    @classmethod
+    def of(cls, *steps: Step) -> Self:
+        """The plan of a fit that takes these steps."""
+        return cls(tuple(line for step in steps for line in step.lines))
 
     def calibrate(self, budget: Budget, rows: int = 1) -> Self:
         """The same plan, scaled so that the whole costs exactly the budget.

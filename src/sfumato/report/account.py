@@ -9,12 +9,10 @@ from typing import Any
 
 from sfumato.local.answers import LocalLedger
 from sfumato.privacy.accounting import total_epsilon
-from sfumato.privacy.budget import Budget
-from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
+from sfumato.privacy.ledger import Entry, Ledger, Mark
 from sfumato.privacy.parameters import budget_of
-from sfumato.privacy.unit import RECORD, Unit
+from sfumato.privacy.unit import Unit
 from sfumato.report.document import LedgerRow
-from sfumato.typing import Relation
 
 _MARK = "ledger {}; head after this fit {}"
 RELATIONS = {"replace": "replace one", "add-remove": "add or remove one"}
@@ -51,23 +49,9 @@ def account_of(estimator: Any) -> Account:
 
 
 def own_ledger(estimator: Any) -> Ledger:
-    """The account of this fit alone: what other runs wrote to a shared file is not this fit's to tell."""
-    shared: Ledger = estimator.ledger_
-    if not isinstance(shared, FileLedger):
-        return shared
-    budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
-    return restored(budget, shared.relation, shared.rehearsal, shared.mine, shared.mark)
-
-
-def restored(
-    budget: Budget, relation: Relation, rehearsal: bool, entries: Iterable[Entry], mark: Mark | None = None
-) -> Ledger:
-    """A ledger that holds these entries, with the times at which they were made, and where they stand in a file."""
-    listed = tuple(entries)
-    unit = listed[0].unit if listed else RECORD
-    ledger = Ledger(budget, relation, rehearsal=rehearsal, unit=unit)
-    ledger._entries, ledger._mark = listed, mark
-    return ledger
+    """The account of this fit alone, whichever ledger it was written to."""
+    ledger: Ledger = estimator.ledger_
+    return ledger.of_this_run(budget_of(estimator.epsilon, estimator.delta, estimator.rho))
 
 
 def marks_in(page: str) -> list[Mark]:

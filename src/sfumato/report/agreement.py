@@ -12,8 +12,8 @@ from sfumato.errors import InputError
 from sfumato.report.account import account_of
 from sfumato.report.document import Loading
 from sfumato.report.figures import MISSING
-from sfumato.report.loadings import feature_names, loadings_of
-from sfumato.solve.subspace import principal_angles
+from sfumato.report.words import feature_names, loadings_of
+from sfumato.steps.subspace import principal_angles
 from sfumato.typing import FloatArray
 
 

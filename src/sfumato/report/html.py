@@ -11,7 +11,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from sfumato.report import charts, curves, svg
+from sfumato.report import charts, svg
 from sfumato.report.document import Document
 from sfumato.report.figures import figure, figures, percent, plural
 
@@ -44,7 +44,7 @@ def render(document: Document) -> str:
             loading_charts=[Markup(charts.loading_chart(document.loadings, k)) for k in range(document.n_directions)],
             loading_table=_loading_table(document),
             spectrum_chart=Markup(charts.spectrum_chart(document.spectrum)) if document.spectrum else None,
-            what_if_chart=Markup(curves.what_if_chart(document.what_if)) if document.what_if else None,
+            what_if_chart=Markup(charts.what_if_chart(document.what_if)) if document.what_if else None,
             heatmap_chart=Markup(charts.heatmap_chart(document.heatmap)) if document.heatmap else None,
             ledger_chart=Markup(charts.ledger_chart(document.ledger)),
             ramp=svg.RAMP,

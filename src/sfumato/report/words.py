@@ -1,4 +1,4 @@
-"""Words for each method: its name, and what its numbers mean."""
+"""What a report says of each method: its name, what its numbers mean, and the loadings of its features."""
 
 from __future__ import annotations
 
@@ -7,51 +7,25 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from sfumato.bounds import Bounds
+from sfumato.methods.about import About
 from sfumato.report.account import Account
+from sfumato.report.document import Loading
 from sfumato.report.figures import MISSING, plural
-from sfumato.report.loadings import SECOND, kept
-
-TITLES = {
-    "PrivateSIR": "Private sliced inverse regression",
-    "PrivateSparseSIR": "Private sparse sliced inverse regression",
-    "PrivateSAVE": "Private sliced average variance estimation",
-    "PrivateDR": "Private directional regression",
-    "PrivatePCA": "Private principal components",
-    "PrivateSparsePCA": "Private sparse principal components",
-    "PrivateCCA": "Private canonical correlations",
-    "PrivateLDA": "Private linear discriminants",
-    "LabelPrivateSIR": "Sliced inverse regression of randomised labels",
-    "LabelPrivateIHT": "Sparse regression of randomised labels",
-    "LocalSIR": "Sliced inverse regression of randomised records",
-}
-MEANINGS = {
-    "PrivateSAVE": "eigenvalue {:.2g}",
-    "PrivateDR": "eigenvalue {:.2g}",
-    "PrivatePCA": "{:.1%} of the variance",
-    "PrivateSparsePCA": "{:.1%} of the variance",
-    "PrivateCCA": "correlation {:.2f}",
-    "PrivateLDA": "{:.1%} between classes",
-}
-UNITS = {"PrivatePCA": "component", "PrivateSparsePCA": "component", "PrivateCCA": "pair of directions"}
+from sfumato.typing import FloatArray, IntArray
 
 
-def title(estimator: Any) -> str:
-    """What was fitted."""
+def about(estimator: Any) -> About:
+    """What the estimator says of itself; one that says nothing has a title made of its name."""
     name = type(estimator).__name__
-    return _own(estimator, "title") or TITLES.get(name, re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))
-
-
-def _own(estimator: Any, word: str) -> str:
-    """What an estimator that stands in none of the tables above says of itself in `_report`."""
-    return str(getattr(estimator, "_report", {}).get(word, ""))
+    return getattr(estimator, "about", About(title=re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name), page=""))
 
 
 def unit(estimator: Any) -> str:
     """What one column of the loadings is called."""
-    if hasattr(estimator, "coef_"):
-        return "coefficients"
-    return _own(estimator, "unit") or UNITS.get(type(estimator).__name__, "direction")
+    return "coefficients" if hasattr(estimator, "coef_") else about(estimator).unit
 
 
 def subtitle(estimator: Any) -> str:
@@ -74,23 +48,11 @@ def facts(estimator: Any, account: Account) -> tuple[tuple[str, str], ...]:
         ("Budget", account.budget),
         ("Neighbouring data sets", account.neighbours),
         ("Records", "" if records is None else f"{records:,}"),
-        ("Method", _method(estimator, account)),
+        ("Method", about(estimator).method(estimator)),
         ("Bounds", _bounds(estimator)),
         (plural(unit(estimator)).capitalize(), ", ".join(meanings(estimator))),
     ]
     return tuple((name, value) for name, value in pairs if value)
-
-
-def _method(estimator: Any, account: Account) -> str:
-    chosen = getattr(estimator, "method", None)
-    if _own(estimator, "method"):
-        return _own(estimator, "method")
-    if type(estimator).__name__ in ("PrivateSIR", "PrivateSparseSIR"):
-        steps = any(row.purpose.startswith("descent step") for row in account.rows)
-        screened = "" if kept(estimator) is None else "sign screening, then "
-        if steps or chosen in ("auto", "one-shot"):
-            return screened + ("residual descent" if steps else "one shot")
-    return "" if chosen in (None, "auto") else str(chosen).replace("-", " ")
 
 
 def _bounds(estimator: Any) -> str:
@@ -109,5 +71,89 @@ def _bounds(estimator: Any) -> str:
 def meanings(estimator: Any) -> tuple[str, ...]:
     """What is known of each direction, in the words of its method; of what was not released, a dash."""
     values = getattr(estimator, "explained_variance_ratio_", getattr(estimator, "eigenvalues_", ()))
-    words = _own(estimator, "meaning") or MEANINGS.get(type(estimator).__name__, "explains {:.1%}")
+    words = about(estimator).meaning
     return tuple(words.format(value) if math.isfinite(value) else MISSING for value in values)
+
+
+PER_DEVIATION = (
+    "Loadings are per standard deviation of each feature (as released), so that features in different units "
+    "compare; directions_ holds them in the units of the table."
+)
+PER_WIDTH = (
+    "Loadings are per half width of each feature's bounds, so that features in different units compare; the fitted "
+    "attributes hold them in the units of the table."
+)
+SECOND = "→"
+"""Marks the features of a second table."""
+PER_UNIT = "Loadings are in the units of the table."
+
+
+def feature_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the features, x0, x1, ... if the table had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return tuple(map(str, names)) if names is not None else tuple(f"x{i}" for i in range(estimator.n_features_in_))
+
+
+def second_names(estimator: Any) -> tuple[str, ...]:
+    """Names of the features of the second table of a canonical pair, y0, y1, ... if it had none."""
+    names = getattr(estimator, "y_feature_names_in_", None)
+    return tuple(map(str, names)) if names is not None else tuple(f"y{j}" for j in range(len(estimator.y_mean_)))
+
+
+def kept(estimator: Any) -> IntArray | None:
+    """The features that a sparse method kept; None if it keeps all."""
+    chosen = getattr(estimator, "support_", getattr(estimator, "active_", None))
+    return None if chosen is None else np.asarray(chosen, dtype=np.int64)
+
+
+def loadings_of(estimator: Any) -> tuple[tuple[Loading, ...], str]:
+    """Loadings of the features shown, and in what units they are."""
+    if hasattr(estimator, "coef_"):
+        return _rows(feature_names(estimator), estimator.coef_[None, :], None, kept(estimator)), PER_UNIT
+    if hasattr(estimator, "y_weights_"):
+        return _paired(estimator), PER_WIDTH
+    if getattr(estimator, "loadings_errors_", None) is not None:
+        rows = _rows(feature_names(estimator), estimator.loadings_, estimator.loadings_errors_, kept(estimator))
+        return rows, PER_DEVIATION
+    scale, note = _scale(estimator)
+    errors = getattr(estimator, "standard_errors_", None)
+    values, errors = _scaled(estimator.directions_, errors, scale)
+    return _rows(feature_names(estimator), values, errors, kept(estimator)), note
+
+
+def _scale(estimator: Any) -> tuple[FloatArray, str]:
+    p = int(estimator.n_features_in_)
+    if hasattr(estimator, "scale_"):
+        return np.asarray(estimator.scale_), PER_DEVIATION
+    if about(estimator).own_units or not hasattr(estimator, "bounds_"):
+        return np.ones(p), PER_UNIT  # principal components are those of the table's own units
+    return estimator.bounds_.grid(p).half_width, PER_WIDTH
+
+
+def _scaled(rows: FloatArray, errors: FloatArray | None, scale: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    scaled = rows * scale
+    length = np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300)
+    return scaled / length, None if errors is None else errors * scale / length
+
+
+def _paired(estimator: Any) -> tuple[Loading, ...]:
+    """Both tables of a canonical pair in one chart, each of length one; features of the second are marked."""
+    p, q = estimator.x_weights_.shape[1], estimator.y_weights_.shape[1]
+    half = estimator.bounds_.grid(p + q).half_width
+    x, _ = _scaled(estimator.x_weights_, None, half[:p])
+    y, _ = _scaled(estimator.y_weights_, None, half[p:])
+    names = (*feature_names(estimator), *(f"{SECOND} {name}" for name in second_names(estimator)))
+    return _rows(names, np.hstack([x, y]), None, None)
+
+
+def _rows(
+    names: tuple[str, ...], values: FloatArray, errors: FloatArray | None, shown: IntArray | None
+) -> tuple[Loading, ...]:
+    known = np.full(values.shape, np.nan) if errors is None else errors
+    places = range(len(names)) if shown is None else map(int, shown)
+    return tuple(Loading(names[j], floats(values[:, j]), floats(known[:, j])) for j in places)
+
+
+def floats(values: FloatArray) -> tuple[float, ...]:
+    """Plain numbers."""
+    return tuple(float(value) for value in values)

@@ -7,14 +7,12 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import bounds_only, common_scale
-from sfumato.estimators.parameters import one_of
-from sfumato.estimators.pca import PrivatePCA, components_of
-from sfumato.estimators.session import Session, open_session
-from sfumato.estimators.sparse_pca import SHARES, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
-from sfumato.iterate.location import Located, Location, find_bounds, plan_location, settled
-from sfumato.iterate.principal import CENTRE_WEIGHT, Principal, measure_lengths, plan_principal, principal
-from sfumato.iterate.variances import Loadings, most_variable, plan_variances, some, typical_clip
+from sfumato.methods.about import COMPONENTS as PRINCIPAL
+from sfumato.methods.about import PARAMETERS, SUPPORT, About, Attack, number_or
+from sfumato.methods.base import Session, bounds_only, common_scale, open_session
+from sfumato.methods.parameters import one_of
+from sfumato.methods.pca import PrivatePCA, components_of
+from sfumato.methods.sparse_pca import COMPONENTS, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
 from sfumato.privacy.asking import Asking, ask, drive, on_columns, pick
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
@@ -32,29 +30,42 @@ from sfumato.research.rayleigh_flow import (
     zcdp_of,
 )
 from sfumato.research.sums import ProductRows
-from sfumato.solve.symmetric import noise_edge
+from sfumato.schema import Reader, word
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import Moments
+from sfumato.steps.location import Located, Locating, Location, settled
+from sfumato.steps.pca import CENTRE_WEIGHT, Components, Principal, measure_lengths
+from sfumato.steps.sparse_pca import Loadings, some, typical_clip
+from sfumato.steps.symmetric import noise_edge
 from sfumato.typing import FloatArray
 
 LONGEST = 2.0
 """Of a column of B; those of the minimiser are at most sqrt(2) long."""
 
 
-def plan_principal_flow(share: float) -> tuple[Line, ...]:
-    """The lines `principal_flow` will use."""
-    radius, *others = plan_principal(share)
-    return (radius, *plan_flow(sum(line.share for line in others), "1.48 r^2 / 1.04 r^2"))
+@dataclass(frozen=True, slots=True)
+class PrincipalFlow:
+    """The step that finds the leading eigenvector of the covariance by Rayleigh flow, completed to a basis."""
 
+    share: float
+    sparsity: int | None = None
 
-def principal_flow(grid: Grid, n_records: int | None, sparsity: int | None = None) -> Asking[Principal]:
-    """The leading eigenvector of the covariance by Rayleigh flow, completed to a basis."""
-    p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
-    n, query = lengths.total, Moments(grid, lengths.radius, CENTRE_WEIGHT)
-    flow = yield from rayleigh_flow(query, lambda released: principal_pair(released.value, p, n), n, sparsity=sparsity)
-    mean, covariance = mean_and_covariance(flow.last.value, p, n)
-    noise_std = float(flow.last.noise_std[-1]) / n
-    return along(flow.vector, np.clip(mean, -1.0, 1.0), covariance, noise_std, lengths.kept, n)
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Those of the flow, in place of the covariances of `Components`."""
+        radius, *others = Components(self.share).lines
+        return (radius, *plan_flow(sum(line.share for line in others), "1.48 r^2 / 1.04 r^2"))
+
+    def run(self, grid: Grid, n_records: int | None) -> Asking[Principal]:
+        """The eigenvector; the number of records is read off the first release where it is private."""
+        p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
+        n, query = lengths.total, Moments(grid, lengths.radius, CENTRE_WEIGHT)
+        flow = yield from rayleigh_flow(
+            query, lambda released: principal_pair(released.value, p, n), n, sparsity=self.sparsity
+        )
+        mean, covariance = mean_and_covariance(flow.last.value, p, n)
+        noise_std = float(flow.last.noise_std[-1]) / n
+        return along(flow.vector, np.clip(mean, -1.0, 1.0), covariance, noise_std, lengths.kept, n)
 
 
 def along(
@@ -79,15 +90,19 @@ class PrincipalFlowTask:
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan(plan_location(self.bounds) + plan_principal_flow(1.0))
+        return Plan.of(Locating(self.bounds), PrincipalFlow(1.0))
 
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
     def run(self) -> Asking[tuple[Located, Principal]]:
         """Walk the plan."""
-        located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
-        return located, (yield from principal_flow(common_scale(located), self.n_records))
+        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
+        return located, (yield from PrincipalFlow(1.0).run(common_scale(located), self.n_records))
+
+
+CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
+SPARSE_PARAMETERS: dict[str, Reader] = PARAMETERS | {"max_features": number_or()}
 
 
 class RayleighFlowPCA(PrivatePCA):
@@ -115,13 +130,19 @@ class RayleighFlowPCA(PrivatePCA):
     'matrices of step 10'
     """
 
-    _home: ClassVar[str] = "sfumato.research"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private principal component by Rayleigh flow",
-        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "meaning": "{:.1%} of the variance",
-        "unit": "component",
-    }
+    about: ClassVar[About] = About(
+        title="Private principal component by Rayleigh flow",
+        unit="component",
+        meaning="{:.1%} of the variance",
+        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=(),
+        own_units=True,
+        parameters=CALIBRATED,
+        released=PRINCIPAL,
+        attacks=lambda known: [Attack("RayleighFlowPCA", RayleighFlowPCA(**known))],
+    )
 
     def __init__(
         self,
@@ -191,7 +212,7 @@ class SparseFlowTask(SparsePrincipalTask):
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan(_plan_picks(self) + plan_principal_flow(SHARES["solve"]))
+        return Plan.of(Locating(self.bounds), self.picking, PrincipalFlow(COMPONENTS.share))
 
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
@@ -199,9 +220,15 @@ class SparseFlowTask(SparsePrincipalTask):
     def run(self) -> Asking[tuple[Located, Loadings]]:
         """Walk the plan."""
         located, grid = yield from _grid(self)
-        picked, length = yield from most_variable(grid)
-        found = yield from on_columns(principal_flow(some(grid, picked), self.n_records, self.kept), picked)
+        picked, length = yield from self.picking.run(grid)
+        found = yield from on_columns(
+            PrincipalFlow(COMPONENTS.share, self.kept).run(some(grid, picked), self.n_records), picked
+        )
         return located, Loadings(picked, found.vectors[:, :1], picked, found, length**2)
+
+
+HALF = Components(COMPONENTS.share / 2.0, "one-shot")
+"""The other half pays for the steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +237,8 @@ class SparseDescentTask(SparsePrincipalTask):
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        half = SHARES["solve"] * 0.5
-        return Plan(_plan_picks(self) + plan_principal(half, "one-shot") + plan_steps(half, self.picks))
+        lines = Plan.of(Locating(self.bounds), self.picking, HALF).lines
+        return Plan(lines + plan_steps(HALF.share, self.picks))
 
     def prospect(self) -> None:
         """There is no theory for it; it is here to be compared."""
@@ -219,20 +246,16 @@ class SparseDescentTask(SparsePrincipalTask):
     def run(self) -> Asking[tuple[Located, Loadings]]:
         """Directions on the picked features, then the descent that may exchange them."""
         located, grid = yield from _grid(self)
-        k, (picked, length) = self.n_directions, (yield from most_variable(grid))
-        found = yield from on_columns(principal(some(grid, picked), self.n_records, k, "one-shot"), picked)
+        k, (picked, length) = self.n_directions, (yield from self.picking.run(grid))
+        found = yield from on_columns(HALF.run(some(grid, picked), self.n_records, k), picked)
         state = Loadings(picked, found.vectors[:, :k], picked, found, length**2)
         total = float(self.n_records) if self.n_records is not None else max(found.total, 10.0 * len(picked))
         clip = typical_clip(grid, length)
         return located, (yield from _descend(Grid(grid.centre, grid.half_width * clip), clip, state, total))
 
 
-def _plan_picks(task: SparsePrincipalTask) -> tuple[Line, ...]:
-    return plan_location(task.bounds) + plan_variances(task.picks, SHARES["scale"], SHARES["picks"])
-
-
 def _grid(task: SparsePrincipalTask) -> Asking[tuple[Located, Grid]]:
-    located = yield from find_bounds(task.bounds, task.n_features, task.n_records)
+    located = yield from Locating(task.bounds).run(task.n_features, task.n_records)
     return located, common_scale(located)
 
 
@@ -264,8 +287,6 @@ def _descend(grid: Grid, clip: float, state: Loadings, n: float) -> Asking[Loadi
 
 class PaperSparsePCA(PrivateSparsePCA):
     """What the papers' sparse components have in common."""
-
-    _home: ClassVar[str] = "sfumato.research"
 
     def __init__(
         self,
@@ -315,12 +336,21 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
     6
     """
 
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private sparse principal component by truncated Rayleigh flow",
-        "method": "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "meaning": "{:.1%} of the variance",
-        "unit": "component",
-    }
+    about: ClassVar[About] = About(
+        title="Private sparse principal component by truncated Rayleigh flow",
+        unit="component",
+        meaning="{:.1%} of the variance",
+        method=lambda fitted: "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=("max_features",),
+        own_units=True,
+        parameters=SPARSE_PARAMETERS,
+        released=PRINCIPAL | SUPPORT,
+        attacks=lambda known: [
+            Attack("TruncatedRayleighFlowPCA", TruncatedRayleighFlowPCA(**known, max_features=2), n_features=6)
+        ],
+    )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
         k = components_of(self.n_directions, n_features)
@@ -352,12 +382,19 @@ class DPSPCA(PaperSparsePCA):
     'gradient step 3'
     """
 
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-SPCA: private sparse principal components by gradient steps",
-        "method": "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
-        "meaning": "{:.1%} of the variance",
-        "unit": "component",
-    }
+    about: ClassVar[About] = About(
+        title="DP-SPCA: private sparse principal components by gradient steps",
+        unit="component",
+        meaning="{:.1%} of the variance",
+        method=lambda fitted: "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
+        home="sfumato.research",
+        page="methods/sparse-pca.md",
+        options=("max_features",),
+        own_units=True,
+        parameters=SPARSE_PARAMETERS,
+        released=PRINCIPAL | SUPPORT,
+        attacks=lambda known: [Attack("DPSPCA", DPSPCA(**known, max_features=2), n_features=6)],
+    )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
         k, bounds = components_of(self.n_directions, n_features), bounds_only(self, n_features, n_records)

@@ -27,16 +27,16 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import PrivacyWarning
-from sfumato.iterate.picture import groups
-from sfumato.iterate.ranks import Ranks
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import NoGuarantee
 from sfumato.privacy.ledger import Entry, Ledger
 from sfumato.privacy.plan import Line
-from sfumato.solve.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.picture import groups
+from sfumato.steps.ranks import Ranks
+from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.typing import FloatArray, IntArray
 
 REASONS = {

@@ -16,10 +16,9 @@ import numpy as np
 
 from sfumato import SIR, Bounds, Budget, principal_angles, subspace_distance
 from sfumato.errors import PrivacyWarning
-from sfumato.estimators.pipeline import Task
-from sfumato.federated.sparse import SparseSites, run_sparse_sites
-from sfumato.federated.task import schedule_of
+from sfumato.federated.task import SparseSites, run_sparse_sites, schedule_of
 from sfumato.federated.voting import PICKS
+from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.records import Response
 from sfumato.research.fsir import ccmd, fsir_paper

@@ -10,23 +10,18 @@ from sklearn.utils.metaestimators import available_if
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import given_of, known_of, location_of, location_of_pair
-from sfumato.estimators.cca import CanonicalTask, PrivateCCA
-from sfumato.estimators.inputs import paired_source
-from sfumato.estimators.lda import DiscriminantOutcome, DiscriminantTask, PrivateLDA
-from sfumato.estimators.parameters import directions_of, one_of
-from sfumato.estimators.session import Session, open_session
-from sfumato.iterate.canonical import plan_pairs
-from sfumato.iterate.covariance import whole
-from sfumato.iterate.discriminant import Discriminant, class_moments, class_question
-from sfumato.iterate.location import Located, Location, settled
-from sfumato.iterate.ranks import Ranks
-from sfumato.iterate.shape import RADIUS_LEVEL
+from sfumato.methods.about import BOX, CLASSES, CODES, EXPLAINING, EXPLAINING_OPTIONS, About, Attack
+from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair, open_session
+from sfumato.methods.cca import PAIRS, RELEASED, CanonicalTask, PrivateCCA, finish_pairs
+from sfumato.methods.inputs import paired_source
+from sfumato.methods.lda import RULE, DiscriminantOutcome, DiscriminantTask, PrivateLDA, finish_rule
+from sfumato.methods.parameters import directions_of, one_of
 from sfumato.privacy.asking import Asking, ask, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
+from sfumato.research.components import CALIBRATED
 from sfumato.research.pencil import box
 from sfumato.research.printed_noise import CALIBRATIONS, exact_pair, open_printed
 from sfumato.research.rayleigh_flow import (
@@ -40,13 +35,19 @@ from sfumato.research.rayleigh_flow import (
     rayleigh_flow,
     zcdp_of,
 )
-from sfumato.solve.canonical import Canonical, unit_rows
-from sfumato.solve.counts import quantile
-from sfumato.solve.dimension import Choice
+from sfumato.schema import Node, bounds, optional, places
 from sfumato.statistics.histograms import Bins, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.cca import Canonical, unit_rows
+from sfumato.steps.covariance import whole
+from sfumato.steps.dimension import Choice
+from sfumato.steps.lda import Discriminant, class_moments, class_question
+from sfumato.steps.location import Located, Location, settled
+from sfumato.steps.noisy_histograms import quantile
+from sfumato.steps.ranks import Ranks
+from sfumato.steps.shape import RADIUS_LEVEL
 from sfumato.typing import FloatArray
 
 NEEDS_BOUNDS = "bounds must be given with calibration='paper'; or use calibration='tight'."
@@ -73,7 +74,7 @@ class CanonicalFlowTask(CanonicalTask):
 
     def plan(self) -> Plan:
         """That of `CanonicalTask` with the flow in place of the covariances."""
-        lines, pairs = CanonicalTask.plan(self).lines, plan_pairs()
+        lines, pairs = CanonicalTask.plan(self).lines, PAIRS.lines
         share = sum(line.share for line in pairs[1:])
         return Plan(lines[: len(lines) - len(pairs) + 1] + plan_flow(share, "1.48 r^2 / 1.04 r^2"))
 
@@ -175,6 +176,18 @@ def printed_discriminant(bounds: Bounds, session: Session, estimator: Any) -> Fl
     return unit_rows((vector / grid.half_width)[None])
 
 
+def _finish_rule(estimator: Any, node: Node) -> None:
+    """With the printed noise only the direction was released; else everything that predicts."""
+    if (estimator._rule is None) != (estimator._used is None) or (
+        estimator._rule is None and estimator.calibration == "tight"
+    ):
+        node.refuse("complete: rule and used go together")
+    if estimator._rule is None:
+        estimator.centres_, estimator.priors_ = np.empty((0, 1)), np.empty(0)
+    else:
+        finish_rule(estimator, node)
+
+
 class RayleighFlowCCA(PrivateCCA):
     """The most correlated pair of directions of two tables, by Rayleigh flow.
 
@@ -200,13 +213,19 @@ class RayleighFlowCCA(PrivateCCA):
     'matrices of step 10'
     """
 
-    _home: ClassVar[str] = "sfumato.research"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private canonical correlations by Rayleigh flow",
-        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "meaning": "correlation {:.2f}",
-        "unit": "pair of directions",
-    }
+    about: ClassVar[About] = About(
+        title="Private canonical correlations by Rayleigh flow",
+        unit="pair of directions",
+        meaning="correlation {:.2f}",
+        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=("second", "q"),
+        parameters=CALIBRATED | {"y_bounds": optional(bounds("q"))},
+        released=RELEASED,
+        finish=finish_pairs,
+        attacks=lambda known: [Attack("RayleighFlowCCA", RayleighFlowCCA(**known, y_bounds=BOX), 4, two_tables=True)],
+    )
 
     def __init__(
         self,
@@ -288,12 +307,18 @@ class RayleighFlowLDA(PrivateLDA):
     'matrices of step 10'
     """
 
-    _home: ClassVar[str] = "sfumato.research"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private linear discriminant by Rayleigh flow",
-        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "meaning": "{:.1%} between classes",
-    }
+    about: ClassVar[About] = About(
+        title="Private linear discriminant by Rayleigh flow",
+        meaning="{:.1%} between classes",
+        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=EXPLAINING_OPTIONS,
+        parameters=CALIBRATED | CLASSES,
+        released=EXPLAINING | {"rule": optional(RULE), "used": optional(places("h", "codes"))},
+        finish=_finish_rule,
+        attacks=lambda known: [Attack("RayleighFlowLDA", RayleighFlowLDA(**known, classes=CODES), responses=CODES)],
+    )
 
     def __init__(
         self,

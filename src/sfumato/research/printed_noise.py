@@ -10,16 +10,16 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.estimators.session import Session
-from sfumato.privacy.printed import Printed
+from sfumato.methods.base import Session
+from sfumato.privacy.curator import PaperCurator
 from sfumato.records import Response
 from sfumato.research.peeling import PENALTY, Iterate
 from sfumato.research.pencil import Pencil, Sliced, arctan_edges, class_slices, cut, moments_of, paired
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.settings.central import Central
-from sfumato.solve.symmetric import upper_to_full
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import Part
+from sfumato.steps.symmetric import upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -42,7 +42,7 @@ EXACT, EXACT_BINS = 1e-3, 20_000
 """Noise and bins of a histogram that stands for the records themselves, where the first version takes quantiles."""
 
 
-def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool = False) -> Printed:
+def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool = False) -> PaperCurator:
     """The door of ``calibration="paper"``: it adds the printed noise, and the ledger says that nothing is promised."""
     refused = estimator.rho is not None and not takes_rho
     if refused or estimator.ledger is not None or session.n_records is None:
@@ -52,10 +52,10 @@ def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool 
         )
     warnings.warn(reason, PrivacyWarning, stacklevel=5)
     setting = Central(session.source)
-    return Printed(setting, session.ledger, session.noise, estimator.epsilon, estimator.delta, reason)
+    return PaperCurator(setting, session.ledger, session.noise, estimator.epsilon, estimator.delta, reason)
 
 
-def printed_slices(door: Printed, response: Response, bins: int, slices: int, first: bool = False) -> Sliced:
+def printed_slices(door: PaperCurator, response: Response, bins: int, slices: int, first: bool = False) -> Sliced:
     """Section 3.2 with Laplace noise of scale 2 / 0.1, as in the simulations; sample quantiles in the first version."""
     bins, scale = (EXACT_BINS, EXACT) if first else (bins, 2.0 / HISTOGRAM_EPSILON)
     classes = response.categories
@@ -68,7 +68,7 @@ def printed_slices(door: Printed, response: Response, bins: int, slices: int, fi
     return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices), float(counts.value.sum()))
 
 
-def printed_pencil(door: Printed, grid: Grid, sliced: Sliced, n: int, halves: int = 1) -> Pencil:
+def printed_pencil(door: PaperCurator, grid: Grid, sliced: Sliced, n: int, halves: int = 1) -> Pencil:
     """Algorithm B.4 with the noise of Lemma B.1; `halves` = 2 is its use inside Algorithm B.5."""
     p, h = grid.n_features, sliced.bins.count
     epsilon, delta = door.epsilon / halves, door.delta / halves
@@ -95,7 +95,7 @@ def exact_pair(moments: FloatArray, counts: FloatArray, n: int) -> tuple[FloatAr
     return np.asarray(kernel), upper_to_full(moments[h * p :] / n, p)
 
 
-def printed_peel(door: Printed, grid: Grid, sliced: Sliced, n: int, picks: int) -> IntArray:
+def printed_peel(door: PaperCurator, grid: Grid, sliced: Sliced, n: int, picks: int) -> IntArray:
     """Algorithm B.5, lines 2 to 6."""
     query = SliceSums(grid, sliced.bins)
     scale = 7.0 / n * math.sqrt(3.0 * picks * math.log(2.0 / door.delta)) / (door.epsilon / 2.0)
@@ -135,7 +135,7 @@ def step_noise(
 
 
 def printed_descent(
-    door: Printed, grid: Grid, sliced: Sliced, state: Iterate, n: int, picks: int | None, first: bool = False
+    door: PaperCurator, grid: Grid, sliced: Sliced, state: Iterate, n: int, picks: int | None, first: bool = False
 ) -> Iterate:
     """Algorithm 2 (`picks` None) or 3 with the noise of its lemma; every step sees its own part of the records."""
     eta = 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)

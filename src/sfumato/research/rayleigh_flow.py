@@ -13,10 +13,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sfumato.privacy.asking import Asking, ask
+from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.plan import Line
-from sfumato.privacy.printed import Printed
 from sfumato.release import Release
-from sfumato.solve.symmetric import noise_edge, raised, upper_to_full
+from sfumato.steps.symmetric import noise_edge, raised, upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
 
@@ -204,7 +204,7 @@ def zcdp_of(epsilon: float, delta: float, rho: float | None = None) -> float:
 
 
 def printed_flow(
-    door: Printed,
+    door: PaperCurator,
     queries: Sequence[BoundedSum],
     pair: Matrices,
     scales: tuple[float, float],

@@ -14,8 +14,8 @@ from sklearn.preprocessing import SplineTransformer
 
 from sfumato import SIR, Bounds, PrivateSIR, PrivateSparseSIR, principal_angles
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.estimators.slice_moments import slice_rows
 from sfumato.federated import simulate
+from sfumato.methods.reference import slice_rows
 from sfumato.research.fsir import fsir_paper
 from sfumato.research.scatter import scatter, side_by_side
 from sfumato.research.sir import DPSSIR, DPSIni, TruncatedRayleighFlowSIR

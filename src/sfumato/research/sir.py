@@ -14,17 +14,24 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.estimators.base import PrivateReducer, given_of, known_of
-from sfumato.estimators.parameters import directions_of, one_of
-from sfumato.estimators.pipeline import Outcome
-from sfumato.estimators.session import Session, open_session
-from sfumato.iterate.descent import Fit
-from sfumato.iterate.location import settled
-from sfumato.iterate.ranks import Ranks
+from sfumato.methods.about import (
+    CLASSES,
+    EXPLAINING,
+    EXPLAINING_OPTIONS,
+    PARAMETERS,
+    SCALE,
+    SUPPORT,
+    About,
+    Attack,
+    number_or,
+)
+from sfumato.methods.base import PrivateReducer, Session, given_of, known_of, open_session
+from sfumato.methods.parameters import directions_of, one_of
+from sfumato.methods.sir import Outcome
 from sfumato.privacy.asking import Asking, T, drive, on_columns
+from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
-from sfumato.privacy.printed import Printed
 from sfumato.records import Response
 from sfumato.research.peeling import (
     Iterate,
@@ -71,10 +78,14 @@ from sfumato.research.rayleigh_flow import (
     rayleigh_flow,
     zcdp_of,
 )
-from sfumato.solve.dimension import Choice
-from sfumato.solve.links import Links
+from sfumato.schema import Reader, whole, word
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import ResponseHistogram
+from sfumato.steps.descent import Fit
+from sfumato.steps.dimension import Choice
+from sfumato.steps.links import Links
+from sfumato.steps.location import settled
+from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -219,7 +230,9 @@ def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcom
     return printed(task, door, session.n_records or 0, estimator.rho, first)
 
 
-def printed(task: PaperTask, door: Printed, n: int, rho: float | None, first: bool = False) -> tuple[Outcome, IntArray]:
+def printed(
+    task: PaperTask, door: PaperCurator, n: int, rho: float | None, first: bool = False
+) -> tuple[Outcome, IntArray]:
     """The algorithm with the noise of its lemmas; how the first version starts is not printed: as the newest does."""
     grid = task.grid
     sliced = printed_slices(door, task.response, *task.slicing, first)
@@ -251,7 +264,7 @@ def printed(task: PaperTask, door: Printed, n: int, rho: float | None, first: bo
 class _Columns:
     """A setting whose records have some columns only."""
 
-    door: Printed
+    door: PaperCurator
     columns: IntArray
 
     def sum(self, query: BoundedSum) -> IntArray:
@@ -265,10 +278,16 @@ def whole_number(name: str, given: Any, least: int) -> int:
     return int(given)
 
 
+SIR_PARAMETERS: dict[str, Reader] = (
+    PARAMETERS | {"calibration": word((*CALIBRATIONS, FIRST))} | CLASSES | {"n_slices": whole(2), "n_bins": whole(1)}
+)
+SPARSE_PARAMETERS: dict[str, Reader] = SIR_PARAMETERS | {"max_features": number_or("auto", "validate")}
+FOUND = EXPLAINING | SCALE
+
+
 class PaperSIR(PrivateReducer):
     """What the papers' estimators in low dimension have in common."""
 
-    _home: ClassVar[str] = "sfumato.research"
     _method: ClassVar[str]
 
     def __init__(
@@ -376,10 +395,16 @@ class DPIni(PaperSIR):
     """
 
     _method = "dp-ini"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-Ini: private sliced inverse regression in one shot",
-        "method": "Algorithm B.4 of Xia, Zhang and Cai",
-    }
+    about: ClassVar[About] = About(
+        title="DP-Ini: private sliced inverse regression in one shot",
+        method=lambda fitted: "Algorithm B.4 of Xia, Zhang and Cai",
+        home="sfumato.research",
+        page="methods/dp-sir.md",
+        options=EXPLAINING_OPTIONS,
+        parameters=SIR_PARAMETERS,
+        released=FOUND,
+        attacks=lambda known: [Attack("DPIni", DPIni(**known))],
+    )
 
 
 class DPSIR(PaperSIR):
@@ -409,10 +434,19 @@ class DPSIR(PaperSIR):
     """
 
     _method = "dp-sir"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-SIR: private sliced inverse regression by gradient steps",
-        "method": "Algorithm 2 of Xia, Zhang and Cai",
-    }
+    about: ClassVar[About] = About(
+        title="DP-SIR: private sliced inverse regression by gradient steps",
+        method=lambda fitted: "Algorithm 2 of Xia, Zhang and Cai",
+        home="sfumato.research",
+        page="methods/dp-sir.md",
+        options=EXPLAINING_OPTIONS,
+        parameters=SIR_PARAMETERS | {"batches": word(BATCHES)},
+        released=FOUND,
+        attacks=lambda known: [
+            Attack("DPSIR", DPSIR(**known)),
+            Attack("DPSIR, full batches", DPSIR(**known, batches="full")),
+        ],
+    )
 
     def __init__(
         self,
@@ -479,10 +513,16 @@ class RayleighFlowSIR(PaperSIR):
     """
 
     _method = "rayleigh-flow"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private sliced inverse regression by Rayleigh flow",
-        "method": "Rayleigh flow of Hu, Xiang, Liu and Wang",
-    }
+    about: ClassVar[About] = About(
+        title="Private sliced inverse regression by Rayleigh flow",
+        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=EXPLAINING_OPTIONS,
+        parameters=SIR_PARAMETERS,
+        released=FOUND,
+        attacks=lambda known: [Attack("RayleighFlowSIR", RayleighFlowSIR(**known))],
+    )
 
 
 class PaperSparseSIR(PaperSIR):
@@ -575,10 +615,19 @@ class DPSIni(PaperSparseSIR):
     """
 
     _method = "dp-sini"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-SIni: private sparse sliced inverse regression in one shot",
-        "method": "Algorithm B.5 of Xia, Zhang and Cai",
-    }
+    about: ClassVar[About] = About(
+        title="DP-SIni: private sparse sliced inverse regression in one shot",
+        method=lambda fitted: "Algorithm B.5 of Xia, Zhang and Cai",
+        home="sfumato.research",
+        page="methods/dp-ssir.md",
+        options=(*EXPLAINING_OPTIONS, "max_features"),
+        parameters=SPARSE_PARAMETERS,
+        released=FOUND | SUPPORT,
+        attacks=lambda known: [
+            Attack("DPSIni", DPSIni(**known, max_features=2), n_features=6),
+            Attack("DPSIni, validated", DPSIni(**known, max_features="validate"), n_features=6),
+        ],
+    )
 
 
 class DPSSIR(PaperSparseSIR):
@@ -605,10 +654,16 @@ class DPSSIR(PaperSparseSIR):
     """
 
     _method = "dp-ssir"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "DP-SSIR: private sparse sliced inverse regression by gradient steps",
-        "method": "Algorithm 3 of Xia, Zhang and Cai",
-    }
+    about: ClassVar[About] = About(
+        title="DP-SSIR: private sparse sliced inverse regression by gradient steps",
+        method=lambda fitted: "Algorithm 3 of Xia, Zhang and Cai",
+        home="sfumato.research",
+        page="methods/dp-ssir.md",
+        options=(*EXPLAINING_OPTIONS, "max_features"),
+        parameters=SPARSE_PARAMETERS,
+        released=FOUND | SUPPORT,
+        attacks=lambda known: [Attack("DPSSIR", DPSSIR(**known, max_features=2), n_features=6)],
+    )
 
 
 class TruncatedRayleighFlowSIR(PaperSparseSIR):
@@ -637,10 +692,18 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """
 
     _method = "truncated-rayleigh-flow"
-    _report: ClassVar[dict[str, str]] = {
-        "title": "Private sparse sliced inverse regression by truncated Rayleigh flow",
-        "method": "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-    }
+    about: ClassVar[About] = About(
+        title="Private sparse sliced inverse regression by truncated Rayleigh flow",
+        method=lambda fitted: "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
+        home="sfumato.research",
+        page="methods/rayleigh-flow.md",
+        options=(*EXPLAINING_OPTIONS, "max_features"),
+        parameters=SPARSE_PARAMETERS,
+        released=FOUND | SUPPORT,
+        attacks=lambda known: [
+            Attack("TruncatedRayleighFlowSIR", TruncatedRayleighFlowSIR(**known, max_features=2), n_features=6)
+        ],
+    )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
         task = super()._task(n_features, n_records, response)

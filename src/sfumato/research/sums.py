@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.bounds import Grid
+from sfumato.bounds import Bounds, Grid
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins
+from sfumato.statistics.parts import Part
 from sfumato.sums import BoundedSum, as_integers, round_within, shrink_into_ball, squared_norms
 from sfumato.typing import FloatArray, IntArray, Relation
 
@@ -287,3 +288,18 @@ def index_units(x: FloatArray, source: Grid, directions: FloatArray, radius: flo
 def _length(row: list[int]) -> int:
     """Whole units of the length of an integer vector, exact whatever its size."""
     return math.isqrt(sum(value * value for value in row))
+
+
+def example_queries() -> dict[str, BoundedSum]:
+    """One query of every kind that only these estimators put to records."""
+    grid, bins = Bounds(-1.0, 1.0).grid(3), Bins(np.array([-1.0, 0.0, 1.0]))
+    table = np.array([[1.0, 0.5], [-1.0, 0.5], [1.0, -0.5], [-1.0, -0.5]])
+    mixing = np.array([[1.0, 0.3], [0.3, 1.0], [0.0, 0.1]])
+    products = ProductRows(grid, bins, table, np.array([0]), np.zeros((1, 2)), 0.5)
+    return {
+        "sums by slice": SliceSums(grid, bins),
+        "product rows": products,
+        "product rows of a part": Part(products, 0, 2),
+        "products of indices": IndexProducts(grid, mixing, 0.5),
+        "projections of candidates": CandidateSums(grid, bins, (np.eye(3)[:, :1], mixing), 1.0),
+    }

@@ -1,19 +1,23 @@
 """The central setting: one curator holds all records, in memory or in files read chunk by chunk."""
 
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache, reduce
 from operator import add
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from sfumato import progress
 from sfumato.errors import InputError
 from sfumato.sources import MOST_ROWS, Source
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
+
+T = TypeVar("T")
 
 
 class Central:
@@ -22,7 +26,7 @@ class Central:
     Chunks are summed by threads with one BLAS thread each (numpy and pyarrow release the interpreter lock; two
     multi-threaded BLAS calls at once would fight). Integer sums do not depend on the order, so neither the
     number of threads nor the size of the chunks changes the answer by a bit. Memory is bounded by a chunk per
-    thread.
+    thread, and what the source keeps.
     """
 
     def __init__(self, source: Source, *, threads: int | None = None) -> None:
@@ -32,15 +36,36 @@ class Central:
 
     def sum(self, query: BoundedSum) -> IntArray:
         """The exact sum of the query over all records."""
-        parts = self._source.parts()
+        return self.sum_parts(query, self._source.parts())
+
+    def sum_parts(self, query: BoundedSum, parts: Sequence[Any]) -> IntArray:
+        """The exact sum of the query over some parts of the source."""
+        pieces = self._source.split(parts)
+        told = progress.reading(len(pieces))
+        return reduce(add, self._lanes(lambda lane: self._sum_lane(query, lane, told), pieces))
+
+    def check(self) -> None:
+        """Refuse values outside the declared domain, before anything is spent."""
+        self.check_parts(self._source.parts())
+
+    def check_parts(self, parts: Sequence[Any]) -> None:
+        """The same, of some parts of the source."""
+        self._lanes(self._check_lane, parts)
+
+    def _lanes(self, work: Callable[[Sequence[Any]], T], parts: Sequence[Any]) -> list[T]:
+        """What `work` gives for each lane of parts, a thread for each."""
         lanes = [parts[i :: self._threads] for i in range(min(self._threads, max(len(parts), 1)))]
         with one_blas_thread():
             if len(lanes) == 1:
-                return self._lane(query, lanes[0])
+                return [work(lanes[0])]
             with ThreadPoolExecutor(len(lanes)) as pool:
-                return reduce(add, pool.map(lambda lane: self._lane(query, lane), lanes))
+                return list(pool.map(work, lanes))
 
-    def _lane(self, query: BoundedSum, parts: list[int]) -> IntArray:
+    def _check_lane(self, parts: Sequence[Any]) -> None:
+        for part in parts:
+            self._source.check_part(part)
+
+    def _sum_lane(self, query: BoundedSum, parts: Sequence[Any], told: Callable[[], None]) -> IntArray:
         total = np.zeros(query.shape, dtype=np.int64)
         with np.errstate(all="ignore"):  # whatever the user asked numpy for, no value raises or warns inside the door
             for part in parts:
@@ -48,6 +73,7 @@ class Central:
                     if len(records) > MOST_ROWS:  # sums of 30-bit products would no longer be exact in float64
                         raise InputError(f"source: a chunk has more than {MOST_ROWS} rows; yield smaller ones.")
                     total += query.of(records)
+                told()
         return total
 
 

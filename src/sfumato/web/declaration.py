@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.cli.study import Study
-    from sfumato.cli.wishes import Wishes
+    from sfumato.cli.fit_options import EstimatorOptions, TableOptions
 
 _NAMES_AT_ONCE = 200  # one word of a command holds 128 kB at the most
 
@@ -74,9 +73,9 @@ class Declaration:
     @property
     def has_picture(self) -> bool | None:
         """Whether a picture is bought; None for methods that have none."""
-        from sfumato.cli.family import member
+        from sfumato.cli.family import find_member
 
-        return self.picture if "picture" in member(self.estimator).takes else None
+        return self.picture if "picture" in find_member(self.estimator).takes else None
 
     def fit_again(self) -> "Declaration":
         """The same, to be paid for once more."""
@@ -134,14 +133,13 @@ class Declaration:
         """The same as a line to be typed."""
         return shlex.join(["sfumato", *self.words(folder, account)])
 
-    def study(self, tables: Path, folder: Path) -> "tuple[Study, Wishes]":
+    def study(self, tables: Path, folder: Path) -> "tuple[TableOptions, EstimatorOptions]":
         """The objects that the command makes of its words, for a plan; nothing is read yet."""
         from sfumato.cli.family import check_options
-        from sfumato.cli.options import kind_of
-        from sfumato.cli.study import Study
-        from sfumato.cli.wishes import Wishes
+        from sfumato.cli.fit_options import EstimatorOptions, TableOptions
+        from sfumato.cli.options import read_kind
 
-        study = Study(
+        study = TableOptions(
             str(tables / self.table),
             self.response,
             list(self.second) or None,
@@ -149,10 +147,10 @@ class Declaration:
             {name: list(values) for name, values in self.categorical.items()},
             self._bounds(folder),
             self.drop_missing,
-            kind_of(self.response_kind),
+            read_kind(self.response_kind),
             self.person,
         )
-        wishes = Wishes(
+        options = EstimatorOptions(
             self.estimator,
             self.epsilon,
             self.delta,
@@ -164,8 +162,8 @@ class Declaration:
             rows_per_person=self.rows_per_person if self.rows_per_person or self.person is None else 1,
         )
         columns = {"response": study.response, "second": study.second, "response_kind": study.response_kind}
-        check_options(wishes.member, wishes.options() | columns, needed=("response", "second"))
-        return study, wishes
+        check_options(options.member, options.special() | columns, needed=("response", "second"))
+        return study, options
 
     def _bounds(self, folder: Path) -> str:
         return str(folder / "bounds.toml") if self.bounds else "search" if self.search else "none"

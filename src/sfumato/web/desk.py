@@ -14,10 +14,10 @@ from sfumato.web.forms import Terms
 from sfumato.web.jobs import Bench, Job, run_command, said_in
 
 if TYPE_CHECKING:
-    from sfumato.estimators.explanation import Explanation
-    from sfumato.files.table import Table
+    from sfumato.methods.explanation import Explanation
     from sfumato.privacy.budget import Budget
     from sfumato.privacy.ledger import FileLedger
+    from sfumato.sources.table import Table
 
 State = Literal["planned", "running", "done", "stopped"]
 HOME = "sfumato"
@@ -99,7 +99,7 @@ class Desk:
 
     def tables(self) -> list[str]:
         """Names of the tables."""
-        from sfumato.files.formats import ARROW, CSV, PARQUET
+        from sfumato.sources.formats import ARROW, CSV, PARQUET
 
         known = (*CSV, *PARQUET, *ARROW)
         return sorted(
@@ -110,7 +110,7 @@ class Desk:
 
     def table(self, name: str) -> "Table":
         """A table of the folder; nothing but its names and types is read."""
-        from sfumato.files import open_tables
+        from sfumato.sources.formats import open_tables
 
         if name not in self.tables():  # whatever the name says, only these are opened
             raise InputError("table: there is no such table in the folder; choose one from the list.")
@@ -193,14 +193,14 @@ class Desk:
 
     def explain(self, run: Run, n_records: int | None = None) -> "Explanation":
         """The plan of a run, and what to expect; of `n_records` records if given, else of its own."""
-        from sfumato.cli.study import plan_of, prepare
+        from sfumato.cli.fit_options import explain_fit, prepare
 
         self.table(run.said.table)
         file, said = (self.folder / run.said.table).stat(), run.said
         about = (said.table, said.features, said.second, said.response, said.person, said.drop_missing, said.relation)
         key = (file.st_mtime_ns, file.st_size, file.st_ino, *about)
         prepared = prepare(*said.study(self.folder, run.folder))
-        plan = plan_of(*prepared, n_records or self._counted.get(key))
+        plan = explain_fit(*prepared, n_records or self._counted.get(key))
         if n_records is None:
             self._counted[key] = plan.n_samples  # counting reads the whole table: once is enough
         return plan

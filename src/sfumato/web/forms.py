@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ParamSpec, TypeVar
 
 from sfumato.errors import InputError
-from sfumato.files.table import Kind, Table
 from sfumato.hints import Hint, hint_of
+from sfumato.sources.table import Kind, Table
 from sfumato.web.declaration import Declaration
 
 Fields = dict[str, str]
@@ -207,7 +207,7 @@ class _Reader:
 
     def by_pattern(self, columns: Sequence[Column]) -> Declaration:
         """Columns by name or pattern, one a line; nothing is known of their ranges."""
-        from sfumato.files.names import expand, suggest
+        from sfumato.sources.names import expand, suggest
 
         names = [column.name for column in columns]
         response, person = self._text("response") or None, self._text("person") or None

@@ -37,7 +37,7 @@ from sfumato.web.guard import REPORT_POLICY
 from sfumato.web.jobs import BusyError
 
 if TYPE_CHECKING:
-    from sfumato.estimators.explanation import Explanation
+    from sfumato.methods.explanation import Explanation
     from sfumato.privacy.ledger import FileLedger
 
 Handler = Callable[[Request], Response]
@@ -183,7 +183,8 @@ class Pages:
             case "planned":
                 return self._planned_page(run, request.query_params.get("n", ""))
             case "running":
-                return self._page("running", run=run, progress=self._desk.progress(run))
+                stopping = "stopping" in request.query_params
+                return self._page("running", run=run, progress=self._desk.progress(run), stopping=stopping)
             case "stopped":
                 return self._page("stopped", run=run, progress=self._desk.progress(run))
         return self._done_page(run)
@@ -335,7 +336,7 @@ class Pages:
 
     def _room(self, plan: "Explanation") -> dict[str, Any]:
         """Whether the account has room for a plan, and what it would leave."""
-        from sfumato.privacy.ledger import remaining
+        from sfumato.privacy.budget import remaining_budget
 
         ledger = self._desk.ledger()
         try:
@@ -343,7 +344,7 @@ class Pages:
             refusal = ""
         except BudgetError as error:
             refusal = str(error)
-        after = None if refusal else remaining.left(ledger.budget, (*ledger.events, *plan.plan.events))
+        after = None if refusal else remaining_budget(ledger.budget, (*ledger.events, *plan.plan.events))
         return {**self._balance(ledger), "after": after, "refusal": refusal}
 
     def _page(self, name: str, status: int = 200, **content: Any) -> HTMLResponse:
@@ -366,7 +367,7 @@ class Pages:
                 sentence = f"A file cannot be read or written ({error.strerror})."
                 return self._page("message", 500, heading="That cannot be done", sentence=sentence)
             except Exception as error:
-                from sfumato.cli.failures import _unexpected
+                from sfumato.cli.terminal import _unexpected
 
                 return PlainTextResponse(_unexpected(error) + "\n", 500)
 
@@ -382,8 +383,8 @@ class _Blank(dict[str, str]):
 
 def _load_library() -> None:
     """What the later pages need and the first does not."""
-    import sfumato.cli.study
-    import sfumato.estimators.sir
+    import sfumato.cli.fit_options
+    import sfumato.methods.sir
     import sfumato.privacy.ledger  # noqa: F401
 
 
@@ -394,9 +395,9 @@ def _fitted(run: Run) -> Any:
 
 
 def _epsilon_of(run: Any, ledger: "FileLedger") -> str:
-    from sfumato.privacy.ledger import remaining
+    from sfumato.privacy.budget import adaptive_epsilon
 
-    return figure(remaining.epsilon(run.counted, ledger.budget.delta or 1e-6))
+    return figure(adaptive_epsilon(run.counted, ledger.budget.delta or 1e-6))
 
 
 def _names_of(columns: Any) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
-from sfumato.federated.flower.messages import reply_to, request_of
+from sfumato.federated.flower.protocol import reply_to, request_of
 from sfumato.federated.site import Site, guarded, handle
-from sfumato.files import open_source
-from sfumato.files.names import find
 from sfumato.sources import response_kind_of
+from sfumato.sources.files import open_source
+from sfumato.sources.names import find
 
 NEEDED = ("name", "data", "response", "ledger", "folder")
 _CATEGORICAL = "categorical."

@@ -1,23 +1,30 @@
-"""One command for a coordinator: server, admission, fit, outcome. Start it again and it goes on."""
+"""One command for a coordinator: server, admission, fit, outcome. Start it again and it goes on.
 
+Flower's server is a child process, in a group of its own, so that stopping it leaves nothing behind.
+"""
+
+import errno
 import hashlib
 import os
 import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.estimators.sir import PrivateSIR
-from sfumato.federated.coordinator import fit_remote
-from sfumato.federated.flower import commands, library
+from sfumato.errors import InputError
+from sfumato.federated.coordinator import describe_outcome, fit_remote, write_outcome
+from sfumato.federated.flower import library
 from sfumato.federated.flower.keys import authority, demand_pair, public_keys
-from sfumato.federated.flower.link import open_grid
-from sfumato.federated.flower.processes import await_listener, refuse_if_taken, started
-from sfumato.federated.flower.transport import FlowerTransport
-from sfumato.federated.journal import Journal
-from sfumato.federated.outcome import outcome, write_outcome
+from sfumato.federated.flower.link import FlowerTransport, open_grid
+from sfumato.federated.store import Journal
+from sfumato.methods.sir import PrivateSIR
 from sfumato.settings.federated import SitesLostError
 
 START = 120.0
@@ -95,7 +102,7 @@ def coordinate(
             raise SitesLostError(f"the server was lost; see {log}, and start the same command again.") from None
     write_outcome(fitted, folder / "result")
     journal.forget()
-    return outcome(fitted)
+    return describe_outcome(fitted)
 
 
 @contextmanager
@@ -104,12 +111,12 @@ def _server(address: Address, folder: Path, keys: Sequence[bytes]) -> Iterator[b
     folder.mkdir(parents=True, exist_ok=True)
     secret, file, log = secrets.token_bytes(32), folder / "secret", folder / "server.log"
     files = (address.ca.absolute(), address.certificate.absolute(), address.key.absolute())
-    command = commands.superlink(address.host, address.port, file.absolute(), _nodes(folder, keys), *files)
+    command = superlink_command(address.host, address.port, file.absolute(), _nodes(folder, keys), *files)
     try:
         file.unlink(missing_ok=True)
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
             out.write(secret)
-        with started(command, commands.environment(folder / "home"), log) as server:
+        with run_server(command, flower_environment(folder / "home"), log) as server:
             await_listener(address.host, address.port, server, log, START)
             file.unlink()
             yield secret
@@ -127,3 +134,90 @@ def _settings(estimator: PrivateSIR, limits: Limits) -> Mapping[str, Any]:
     given = {name: repr(value) for name, value in estimator.get_params().items()}
     own = {"least": limits.least, "leave_out": limits.leave_out, "own_units": limits.own_units}
     return {"estimator": type(estimator).__name__, **given, **own}
+
+
+ENVIRONMENT = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
+_CODE = """import sys
+from flwr.supercore.app_utils import start_parent_process_monitor
+from flwr.superlink.cli import flower_superlink
+start_parent_process_monitor(int(sys.argv.pop(1)))
+flower_superlink()
+"""
+"""``flower-superlink`` that ends with the process that started it, whatever ends that."""
+
+
+def flower_environment(home: Path) -> Mapping[str, str]:
+    """Variables for Flower: no telemetry, its files under `home`."""
+    return {**os.environ, **ENVIRONMENT, "FLWR_HOME": str(home.absolute())}
+
+
+def superlink_command(
+    host: str, port: int, secret: Path, nodes: Path, ca: Path, certificate: Path, key: Path
+) -> list[str]:
+    """Flower's server: TLS, registered nodes only; it starts no app. Who is registered stays in the file `nodes`."""
+    listen = ["--host", host, "--port", str(port), "--database", str(nodes)]
+    files = ["--ssl-ca-certfile", str(ca), "--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)]
+    only = ["--enable-supernode-auth", "--isolation", "process", "--superexec-auth-secret-file", str(secret)]
+    return [sys.executable, "-c", _CODE, str(os.getpid()), *listen, *only, *files]
+
+
+GRACE = 5.0
+"""Seconds a server has to end by itself before it is killed."""
+
+
+@contextmanager
+def run_server(command: Sequence[str], environment: Mapping[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server for as long as the block lasts; what it says goes to the file `log`.
+
+    Flower's servers start helpers of their own. They share the server's process group, and the group is ended.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            list(command), env=dict(environment), stdout=file, stderr=file, stdin=subprocess.DEVNULL, process_group=0
+        )
+    try:
+        yield process
+    finally:
+        _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+    finally:  # also if the wait is interrupted once more
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def await_listener(host: str, port: int, process: subprocess.Popen[bytes], log: Path, seconds: float) -> None:
+    """Wait until a server accepts connections; a sentence if it ends or takes too long."""
+    end = time.monotonic() + seconds
+    while process.poll() is None and time.monotonic() < end:
+        with socket.socket() as probe:
+            probe.settimeout(1.0)
+            if probe.connect_ex((host, port)) == 0:
+                return
+        time.sleep(0.05)
+    raise InputError(f"the server did not start to listen on {host}:{port}; see {log}.")
+
+
+def refuse_if_taken(host: str, port: int) -> None:
+    """Refuse a place where the server cannot listen; somebody who listens there already would be taken for it."""
+    try:
+        family, *_, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise InputError(
+                f"port: something listens on {host}:{port} already; stop it or choose another port."
+            ) from None
+        if error.errno == errno.EACCES:
+            raise InputError(f"port: {port} needs more rights; choose one from 1024 on.") from None
+        raise InputError(f"host: {host} is not an address of this machine; 0.0.0.0 stands for all of them.") from None

@@ -1,12 +1,26 @@
-"""Keys and certificates, read before anything is started."""
+"""What must be there before anything is started: Flower, files, keys and certificates."""
 
 import ssl
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
+
+
+def demand_flower() -> None:
+    """Refuse, with the remedy, where Flower is not installed."""
+    if find_spec("flwr") is None:
+        raise InputError("Flower is not installed; run: pip install 'sfumato[federated]'.")
+
+
+def demand_files(**files: Path) -> None:
+    """Refuse, by the option's name, a file that is not there."""
+    for option, path in files.items():
+        if not path.is_file():
+            raise InputError(f"{option}: there is no file {path}.")
 
 
 def private_key(path: Path) -> Any:

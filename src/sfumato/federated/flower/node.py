@@ -13,11 +13,10 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
-from sfumato.federated.flower.heartbeat import INTERVAL, beating
 from sfumato.federated.flower.keys import authority, private_key
 from sfumato.federated.flower.link import UPLOAD
-from sfumato.federated.flower.messages import reply_to, request_of
-from sfumato.signals import unhurried
+from sfumato.federated.flower.protocol import INTERVAL, keep_alive, reply_to, request_of
+from sfumato.signals import defer_interrupts
 
 SOON, LATE, AGAIN = 0.2, 2.0, 1.0
 """Seconds between two looks for a message: in a run, after a long silence, and while there is no coordinator."""
@@ -63,7 +62,7 @@ class Node:
     def serve(self) -> None:
         """Answer until interrupted; the coordinator may come, go and come back."""
         try:
-            with beating(self._beat):
+            with keep_alive(self._beat):
                 while True:
                     time.sleep(self._turn())
         finally:
@@ -123,7 +122,7 @@ class Node:
             max_time=UPLOAD,
         )
         message.metadata.__dict__["_message_id"] = tree.object_id  # as Flower does: the id is not sent along
-        with unhurried():
+        with defer_interrupts():
             self._send(reply_to(message, *self._answer(request_of(message))), run)
         return True
 

@@ -1,7 +1,7 @@
 """The account of what a data set has paid: in memory (`Ledger`) or in a file that many runs share (`FileLedger`).
 
-``lines`` is what a file says, ``chain`` what its lines add up to, ``disk`` how they get there; ``remaining`` is what a
-budget still admits, ``admin`` what the owner of a file does with it.
+``lines`` is what a file says, ``chain`` what its lines add up to, ``disk`` how they get there, ``admin``
+what the owner of a file does with it. What a budget still admits is in `sfumato.privacy.budget`.
 """
 
 from sfumato.privacy.ledger.file import FileLedger

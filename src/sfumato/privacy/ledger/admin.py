@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import BudgetError, InputError
-from sfumato.privacy.budget import Budget
+from sfumato.privacy.budget import Budget, adaptive_epsilon, describe_remaining, unknown_event
 from sfumato.privacy.events import Event
-from sfumato.privacy.ledger import disk, remaining
+from sfumato.privacy.ledger import disk
 from sfumato.privacy.ledger.chain import Chain, Run, origin, salvage
 from sfumato.privacy.ledger.file import FileLedger
-from sfumato.privacy.ledger.lines import Line, event_to, seal
+from sfumato.privacy.ledger.lines import LedgerLine, event_to, seal
 from sfumato.privacy.ledger.memory import _now
 
 _Lines = list[tuple[str, Mapping[str, Any]]]
@@ -29,7 +29,26 @@ def summary(ledger: FileLedger) -> str:
     left = ledger.remaining()
     cap, path = ledger.budget, ledger.path.absolute()
     spent = f"rho = {ledger.rho:.4g}" if cap.delta is None else f"epsilon = {ledger.spent():.4g}"
-    return f"{path}: {spent} of the cap {cap.describe()} is spent or set aside; {remaining.words(left)}"
+    return f"{path}: {spent} of the cap {cap.describe()} is spent or set aside; {describe_remaining(left)}"
+
+
+def spent_here(ledger: FileLedger) -> str:
+    """What this process has spent since the ledger was opened, by a run that was given up, in one line.
+
+    >>> import tempfile, pathlib
+    >>> ledger = FileLedger(pathlib.Path(tempfile.mkdtemp()) / "study.jsonl", Budget.approximate(3, 1e-6))
+    >>> spent_here(ledger).partition("study.jsonl")[2]
+    ' was not charged: nothing was spent'
+    """
+    path, who, before = ledger.path.absolute(), disk.who(), set(ledger._account.runs)
+    since = [run for run in ledger.refresh()._account.runs.values() if run.id not in before]
+    mine = [run for run in since if run.by == who and run.entries]
+    if not mine:
+        return f"{path} was not charged: nothing was spent"
+    run, delta = mine[-1], ledger.budget.delta or 1e-6
+    alone = _epsilon([entry.event for _, entry in run.entries], delta)
+    made = f"{len(run.entries)} of {max(len(run.planned), len(run.entries))} releases were made"
+    return f"{made} and stay in {path} (epsilon = {alone} on their own), what was set aside for others is given back"
 
 
 def show(ledger: FileLedger, *, entries: bool = False) -> str:
@@ -48,7 +67,7 @@ def show(ledger: FileLedger, *, entries: bool = False) -> str:
     ]
     lines = [
         f"{ledger.path.absolute()}, created {ledger._account.created}, head {ledger.head}",
-        f"cap {ledger.budget.describe()}, relation {ledger.relation!r}{whom}; {remaining.words(ledger.remaining())}",
+        f"cap {ledger.budget.describe()}, relation {ledger.relation!r}{whom}; {describe_remaining(ledger.remaining())}",
         f"spent and set aside so far: epsilon = {ledger.spent(delta):.6g} at delta = {delta:.6g} "
         "(a running total; what is guaranteed, whatever is asked next, is the cap)",
         *_table(rows),
@@ -106,7 +125,7 @@ def _lost(lost: Budget | Sequence[Event]) -> tuple[Event, ...]:
             "lost: an epsilon does not tell what selections cost; give a bound on rho, as Budget.zcdp(0.1), or the "
             "lost releases themselves, as load_model('model.json').ledger_.events."
         )
-    return (remaining.of_unknown_kind(lost.rho),)
+    return (unknown_event(lost.rho),)
 
 
 def merge(
@@ -146,7 +165,7 @@ def merge(
 def _union(ledgers: Sequence[FileLedger]) -> _Lines:
     lines: dict[str, tuple[str, Mapping[str, Any]]] = {}
 
-    def add(line: Line) -> None:
+    def add(line: LedgerLine) -> None:
         if line.kind in ("reserve", "repair", "entry"):
             kind, fields = _copy(line)
             lines.setdefault(fields["origin"], ("reserve" if kind == "repair" else kind, fields))
@@ -159,7 +178,7 @@ def _union(ledgers: Sequence[FileLedger]) -> _Lines:
     return [*lines.values(), *(("close", {"run": name, "at": _now(), "by": disk.who()}) for name in closed)]
 
 
-def _copy(line: Line) -> tuple[str, Mapping[str, Any]]:
+def _copy(line: LedgerLine) -> tuple[str, Mapping[str, Any]]:
     return line.kind, {**line.fields, "origin": origin(line)}
 
 
@@ -193,7 +212,7 @@ def _entry_row(entry: Any, delta: float) -> tuple[str, ...]:
 
 
 def _epsilon(events: Sequence[Event], delta: float) -> str:
-    return f"{remaining.epsilon(events, delta):.4g}"
+    return f"{adaptive_epsilon(events, delta):.4g}"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:

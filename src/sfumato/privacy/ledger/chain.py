@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sfumato.privacy.accounting import total_rho
-from sfumato.privacy.budget import Budget
+from sfumato.privacy.budget import Budget, fold_events
 from sfumato.privacy.events import Event
 from sfumato.privacy.ledger.lines import (
     START,
     VERSION,
     BadLineError,
-    Line,
+    LedgerLine,
     budget_from,
     count_field,
     entry_from,
@@ -25,14 +25,13 @@ from sfumato.privacy.ledger.lines import (
     text_field,
 )
 from sfumato.privacy.ledger.memory import Entry
-from sfumato.privacy.ledger.remaining import folded
 from sfumato.privacy.unit import Kind
 from sfumato.typing import Relation
 
 EVERY = 1000
 """Lines after which a writer adds a checkpoint, and a reader folds what it has read."""
 CHECKPOINT = b'"kind":"checkpoint"'
-_NONE = Line("", {}, "", "")
+_NONE = LedgerLine("", {}, "", "")
 _REPAIR = "repair-"
 Hashed = tuple[str, Entry]
 
@@ -132,7 +131,7 @@ class Books:
         """The account so far."""
         return replace(self._start, runs=dict(self._runs), entries=tuple(self._entries), before=self._before)
 
-    def enter(self, line: Line) -> None:
+    def enter(self, line: LedgerLine) -> None:
         """One more line; `BadLineError`, and no change, if it does not belong."""
         match line.kind:
             case "reserve" | "repair":
@@ -149,14 +148,14 @@ class Books:
         if not self._whole and (line.kind == "checkpoint" or self._lines % (2 * EVERY) == 0):
             self._fold()
 
-    def _reserve(self, line: Line) -> None:
+    def _reserve(self, line: LedgerLine) -> None:
         run = self._open(line, "it sets a cost aside for a run that is closed")
         planned = run.planned + events_from(line.fields.get("planned"))
         by = line.fields.get("by")
         begun = replace(run, by=by if isinstance(by, dict) else {}, at=_optional(line, "at"))
         self._runs[run.id] = replace(begun, planned=planned, purpose=_optional(line, "purpose"))
 
-    def _record(self, line: Line) -> None:
+    def _record(self, line: LedgerLine) -> None:
         entry = entry_from(line.fields.get("entry"))
         if entry.unit.kind != self._start.protects:
             raise BadLineError(f"it records a release that does not protect a {self._start.protects}")
@@ -164,19 +163,19 @@ class Books:
         self._runs[run.id] = replace(run, entries=(*run.entries, (origin(line), entry)))
         self._entries.append(entry)
 
-    def _close(self, line: Line) -> None:
+    def _close(self, line: LedgerLine) -> None:
         name = text_field(line, "run")
         if name not in self._runs:
             raise BadLineError("it closes a run that never began")
         self._runs[name] = replace(self._runs[name], closed=True)
 
-    def _open(self, line: Line, complaint: str) -> Run:
+    def _open(self, line: LedgerLine, complaint: str) -> Run:
         run = self._runs.get(name := text_field(line, "run"), Run(name))
         if run.closed:
             raise BadLineError(complaint)
         return run
 
-    def _check(self, line: Line) -> None:
+    def _check(self, line: LedgerLine) -> None:
         """What a checkpoint says must be what the lines before it add up to."""
         now = self.account()
         open_ = [run for run in _runs_from(line) if run.unspent]
@@ -226,7 +225,7 @@ class Chain:
     damage: Damage | None = None
 
     def extend(
-        self, raw: bytes, *, keep: str = "", whole: bool = False, seen: Callable[[Line], None] | None = None
+        self, raw: bytes, *, keep: str = "", whole: bool = False, seen: Callable[[LedgerLine], None] | None = None
     ) -> "Chain":
         """The chain with the bytes that follow `size`; `seen` gets every line that holds; `whole` folds nothing."""
         head, at, count, checked = self.head, 0, self.count, self.checked
@@ -297,7 +296,7 @@ def checkpoint(chain: Chain, digest: str) -> dict[str, Any]:
     }
 
 
-def open_account(line: Line) -> Account:
+def open_account(line: LedgerLine) -> Account:
     """The account a header opens, or `BadLineError`."""
     if line.kind != "header" or line.prev != START:
         raise BadLineError("the first line is not the header of a ledger")
@@ -313,9 +312,9 @@ def open_account(line: Line) -> Account:
     return Account(cap, relation, rehearsal, _optional(line, "at"), _optional(line, "id") or line.hash, protects)
 
 
-def salvage(damaged: bytes, known: frozenset[str]) -> tuple[Line, ...]:
+def salvage(damaged: bytes, known: frozenset[str]) -> tuple[LedgerLine, ...]:
     """Lines inside damaged bytes that agree with their own hash and are not in the chain; a repair writes them anew."""
-    found: dict[str, Line] = {}
+    found: dict[str, LedgerLine] = {}
     for text in damaged.split(b"\n"):
         try:
             line = read_line(text)
@@ -326,19 +325,19 @@ def salvage(damaged: bytes, known: frozenset[str]) -> tuple[Line, ...]:
     return tuple(found.values())
 
 
-def origin(line: Line) -> str:
+def origin(line: LedgerLine) -> str:
     """Hash under which the line was first written; a merge or repair copies it."""
     return _optional(line, "origin") or line.hash
 
 
-def _enter(books: Books | None, line: Line, keep: str, whole: bool) -> Books:
+def _enter(books: Books | None, line: LedgerLine, keep: str, whole: bool) -> Books:
     if books is None:
         return Books(open_account(line), keep, whole)
     books.enter(line)
     return books
 
 
-def _next(raw: bytes, at: int, head: str) -> tuple[Line, int]:
+def _next(raw: bytes, at: int, head: str) -> tuple[LedgerLine, int]:
     """The line that starts at `at` and where the next one starts, or `BadLineError`."""
     end = raw.find(b"\n", at) + 1
     if end == 0:
@@ -349,7 +348,7 @@ def _next(raw: bytes, at: int, head: str) -> tuple[Line, int]:
     return line, end
 
 
-def _acknowledged(raw: bytes, at: int, head: str) -> tuple[Line, int]:
+def _acknowledged(raw: bytes, at: int, head: str) -> tuple[LedgerLine, int]:
     """The repair line that acknowledges exactly the bytes from `at` to itself; a line of no kind if there is none."""
     seen, start = hashlib.sha256(), at
     while (end := raw.find(b"\n", start) + 1) > 0:
@@ -365,7 +364,7 @@ def _acknowledged(raw: bytes, at: int, head: str) -> tuple[Line, int]:
 
 
 def _fold(before: Folded, runs: list[Run]) -> Folded:
-    spent = folded([*before.spent, *(event for run in runs for event in run.counted)])
+    spent = fold_events([*before.spent, *(event for run in runs for event in run.counted)])
     return Folded(before.runs + len(runs), before.releases + sum(len(run.entries) for run in runs), spent)
 
 
@@ -379,15 +378,15 @@ def _run_to(run: Run) -> dict[str, Any]:
     return {**about, "planned": [event_to(event) for event in run.planned], "entries": entries}
 
 
-def _runs_from(line: Line) -> list[Run]:
+def _runs_from(line: LedgerLine) -> list[Run]:
     """The runs that a checkpoint found open, or `BadLineError`."""
     given = line.fields.get("open")
     if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
         raise BadLineError("its list of open runs is missing")
-    return [_run_from(Line("run", item, "", "")) for item in given]
+    return [_run_from(LedgerLine("run", item, "", "")) for item in given]
 
 
-def _run_from(told: Line) -> Run:
+def _run_from(told: LedgerLine) -> Run:
     entries, by = told.fields.get("entries"), told.fields.get("by")
     if not isinstance(entries, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in entries):
         raise BadLineError("its list of releases is missing")
@@ -404,10 +403,10 @@ def _run_from(told: Line) -> Run:
     )
 
 
-def _spent_from(line: Line) -> tuple[Event, ...]:
+def _spent_from(line: LedgerLine) -> tuple[Event, ...]:
     return events_from(line.fields.get("spent"))
 
 
-def _optional(line: Line, name: str) -> str:
+def _optional(line: LedgerLine, name: str) -> str:
     value = line.fields.get(name)
     return value[:200] if isinstance(value, str) else ""

@@ -12,11 +12,21 @@ from pathlib import Path
 from typing import Any, Self
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
-from sfumato.privacy.budget import Budget
+from sfumato.privacy.budget import Budget, admits, describe_remaining, remaining_budget
 from sfumato.privacy.events import Event, NoGuarantee
-from sfumato.privacy.ledger import disk, remaining
+from sfumato.privacy.ledger import disk
 from sfumato.privacy.ledger.chain import EVERY, Account, Chain, Run, checkpoint, open_chain, origin
-from sfumato.privacy.ledger.lines import START, VERSION, Line, altered, budget_to, entry_to, event_to, read_line, seal
+from sfumato.privacy.ledger.lines import (
+    START,
+    VERSION,
+    LedgerLine,
+    altered,
+    budget_to,
+    entry_to,
+    event_to,
+    read_line,
+    seal,
+)
 from sfumato.privacy.ledger.memory import Entry, Ledger, Mark, _now
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import Kind
@@ -134,6 +144,10 @@ class FileLedger(Ledger):
         """Hash of the last line: noted elsewhere, it lets `verify` notice a file that was cut or rewritten."""
         return self._chain.head
 
+    def of_this_run(self, budget: Budget) -> Ledger:
+        """The account of this run alone: what other runs wrote to the file is not this run's to tell."""
+        return Ledger.restore(budget, self.relation, self.rehearsal, self.mine, self.mark)
+
     @property
     def mark(self) -> Mark | None:
         """The head, with the ledger it belongs to: for a model file, a report, an outcome."""
@@ -171,7 +185,7 @@ class FileLedger(Ledger):
             if self._run and self._own.closed:
                 raise BudgetError(f"the run was closed in {self.path}, so nothing more is released; fit again.")
             if entry.event not in self._own.unspent and not self._allows((entry.event,)):
-                raise BudgetError(f"the release would pass the cap of {self.path}; {remaining.words(self._left())}.")
+                raise BudgetError(f"the release would pass the cap of {self.path}; {describe_remaining(self._left())}.")
             self._run = self._run or secrets.token_hex(8)
             self._append(fd, "entry", {"entry": entry_to(replace(entry, at=_now()))})
 
@@ -193,7 +207,7 @@ class FileLedger(Ledger):
         if not self._allows(plan.events):
             raise BudgetError(
                 f"the run would pass the cap {self.budget.describe()} of {self.path}, "
-                f"of which {remaining.words(self._left())}; ask for less, or for a higher cap."
+                f"of which {describe_remaining(self._left())}; ask for less, or for a higher cap."
             )
 
     def remaining(self) -> Budget | None:
@@ -271,11 +285,11 @@ class FileLedger(Ledger):
         return self._whole().runs.get(run)
 
     def _left(self) -> Budget | None:
-        return remaining.left(self.budget, self.events)
+        return remaining_budget(self.budget, self.events)
 
     def _allows(self, events: tuple[Event, ...]) -> bool:
         """Whether there is room for a run of these events. One plan is fixed beforehand; later ones are adaptive."""
-        return remaining.allows(self.budget, self.events, events)
+        return admits(self.budget, self.events, events)
 
     def _refuse_if_damaged(self) -> None:
         if self._chain.damage is not None:
@@ -306,7 +320,7 @@ class FileLedger(Ledger):
         assert found is not None
         return found
 
-    def _read_whole(self, seen: Callable[[Line], None]) -> None:
+    def _read_whole(self, seen: Callable[[LedgerLine], None]) -> None:
         """Read every line again from the first, whatever a checkpoint says."""
         with disk.locked(self.path, write=False) as fd:
             self._chain = Chain().extend(disk.read_from(fd, self.path, 0), keep=self._run, seen=seen)

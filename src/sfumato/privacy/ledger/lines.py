@@ -53,7 +53,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fal
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LedgerLine:
     """A line that agrees with its own hash: its kind, all its other fields, its place in the chain."""
 
     kind: str
@@ -62,31 +62,31 @@ class Line:
     hash: str
 
 
-def seal(kind: str, fields: Mapping[str, Any], prev: str) -> tuple[Line, bytes]:
+def seal(kind: str, fields: Mapping[str, Any], prev: str) -> tuple[LedgerLine, bytes]:
     """A line as it stands in the file, chained to `prev`.
 
     >>> line, text = seal("close", {"run": "ab"}, START)
     >>> text == text_of(line), read_line(text) == line
     (True, True)
     """
-    line = Line(kind, dict(fields), prev, _digest(kind, fields, prev))
+    line = LedgerLine(kind, dict(fields), prev, _digest(kind, fields, prev))
     return line, text_of(line)
 
 
-def text_of(line: Line) -> bytes:
+def text_of(line: LedgerLine) -> bytes:
     """The bytes of a line, with its newline."""
     body = {**line.fields, "kind": line.kind, "prev": line.prev, "hash": line.hash}
     return _canonical(body) + b"\n"
 
 
-def read_line(text: bytes) -> Line:
+def read_line(text: bytes) -> LedgerLine:
     """A line that agrees with its own hash, or `BadLineError`. Its place in the chain is the reader's business."""
     try:
         data = _DECODER.decode(text.decode("ascii"))
         if not isinstance(data, dict):
             raise BadLineError("it is not a JSON object")
         kind, prev, stated = (_text(data.pop(name, None), name) for name in ("kind", "prev", "hash"))
-        line = Line(kind, data, prev, _digest(kind, data, prev))
+        line = LedgerLine(kind, data, prev, _digest(kind, data, prev))
     except BadLineError:
         raise
     except (ValueError, RecursionError):  # bad JSON, not ASCII, numbers beyond any use, nested too deep
@@ -196,12 +196,12 @@ def relation_from(value: Any) -> Any:
     return value
 
 
-def text_field(line: Line, name: str) -> str:
+def text_field(line: LedgerLine, name: str) -> str:
     """A field that must be text."""
     return _text(line.fields.get(name), name)
 
 
-def count_field(line: Line, name: str) -> int:
+def count_field(line: LedgerLine, name: str) -> int:
     """A field that must be a count."""
     value = line.fields.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:

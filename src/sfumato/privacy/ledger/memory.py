@@ -12,9 +12,8 @@ from typing import Any, Self
 
 from sfumato.errors import BudgetError
 from sfumato.privacy.accounting import total_epsilon, total_rho
-from sfumato.privacy.budget import Budget
+from sfumato.privacy.budget import Budget, adaptive_epsilon, admits, describe_remaining, remaining_budget
 from sfumato.privacy.events import Event, NoGuarantee
-from sfumato.privacy.ledger import remaining
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Kind, Unit, neighbours
 from sfumato.typing import Relation
@@ -91,6 +90,25 @@ class Ledger:
         self._mark: Mark | None = None
         self._lock = Lock()
 
+    @staticmethod
+    def restore(
+        budget: Budget, relation: Relation, rehearsal: bool, entries: Iterable[Entry], mark: Mark | None = None
+    ) -> "Ledger":
+        """A ledger that holds these entries, with the times at which they were made, and where they stand in a file.
+
+        For accounts of fits that were made earlier, from model files and from a file shared with other runs: nothing
+        is booked by it.
+        """
+        listed = tuple(entries)
+        unit = listed[0].unit if listed else RECORD
+        ledger = Ledger(budget, relation, rehearsal=rehearsal, unit=unit)
+        ledger._entries, ledger._mark = listed, mark
+        return ledger
+
+    def of_this_run(self, budget: Budget) -> "Ledger":
+        """The account of this run alone, whose budget it was; in memory every ledger is one."""
+        return self
+
     @property
     def protects(self) -> Kind:
         """A record or a person: releases that protect the one and the other do not add up."""
@@ -156,7 +174,7 @@ class Ledger:
         Budget(epsilon=None, delta=None, rho=0.5)
         """
         with self._lock:
-            return remaining.left(self.budget, self._counted())
+            return remaining_budget(self.budget, self._counted())
 
     def total(self, delta: float | None = None) -> float:
         """Epsilon spent by all releases together, at `delta` (the budget's own if None); inf if unguaranteed.
@@ -172,7 +190,7 @@ class Ledger:
     def spent(self, delta: float | None = None) -> float:
         """Like `total`, but what the same releases cost with unseeded noise: what a rehearsal rehearses."""
         chosen = self._delta(delta)
-        return total_epsilon(self.events, chosen) if self._one_plan else remaining.epsilon(self.events, chosen)
+        return total_epsilon(self.events, chosen) if self._one_plan else adaptive_epsilon(self.events, chosen)
 
     @property
     def rho(self) -> float:
@@ -223,8 +241,8 @@ class Ledger:
         )
 
     def _refuse_unless_allowed(self, events: tuple[Event, ...]) -> None:
-        if not remaining.allows(self.budget, spent := self._counted(), events):
-            rest = remaining.words(remaining.left(self.budget, spent))
+        if not admits(self.budget, spent := self._counted(), events):
+            rest = describe_remaining(remaining_budget(self.budget, spent))
             raise BudgetError(
                 f"the plan would pass the budget {self.budget.describe()}, of which {rest}; "
                 "raise the budget or start from an unspent ledger."
@@ -279,7 +297,7 @@ def _used(budget: Budget, events: tuple[Event, ...], one_plan: bool) -> float:
     """The part of the budget that is spent: by any accountant if one plan fixed every cost, else by `remaining`."""
     if one_plan or budget.epsilon is None or budget.delta is None:
         return budget.used(events)
-    return remaining.epsilon(events, budget.delta) / budget.epsilon
+    return adaptive_epsilon(events, budget.delta) / budget.epsilon
 
 
 def _now() -> str:

@@ -1,0 +1,173 @@
+"""What a fit was asked for, still as text: the estimator and its options, the table and its columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.cli.bounds import read_bounds
+from sfumato.cli.family import Member, find_member
+from sfumato.cli.terminal import as_usage
+from sfumato.errors import InputError
+
+if TYPE_CHECKING:
+    from sfumato.bounds import GivenBounds
+    from sfumato.methods.explanation import Explanation
+    from sfumato.sources import ResponseKind
+    from sfumato.sources.files import FileSource
+
+EPSILON, DELTA = 1.0, 1e-6
+PARAMETERS = {"method": "method", "classes": "classes", "max_features": "max_features", "slices": "n_slices"}
+"""Options that some estimators take, and what they call them."""
+
+
+@dataclass(frozen=True)
+class EstimatorOptions:
+    """The options of a fit that are about the estimator; None is what was not given."""
+
+    estimator: str = "sir"
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    relation: str = "replace"
+    seed: int | None = None
+    directions: str | None = None
+    method: str | None = None
+    classes: Sequence[str] | None = None
+    picture: bool | None = None
+    max_features: str | None = None
+    slices: int | None = None
+    rows_per_person: int | None = None
+
+    @property
+    def member(self) -> Member:
+        """The estimator's place in the family."""
+        return find_member(self.estimator)
+
+    def special(self) -> dict[str, Any]:
+        """The options that not every estimator takes."""
+        return {name: getattr(self, name) for name in ("method", "classes", "picture", "max_features", "slices")}
+
+    def build(self) -> Any:
+        """The estimator, its parameters checked; it has no bounds yet."""
+        from sfumato.privacy.parameters import budget_of, noise_of, relation_of
+        from sfumato.privacy.unit import unit_of
+
+        if self.rho is not None and (self.epsilon is not None or self.delta is not None):
+            raise InputError("rho: give either --rho, or --epsilon and --delta, not both.")
+        epsilon = EPSILON if self.epsilon is None else self.epsilon
+        delta = DELTA if self.delta is None else self.delta
+        with as_usage():
+            budget_of(epsilon, delta, self.rho)
+        if self.method is not None:
+            self.member.check_method(self.method)
+        seed = self.seed if noise_of(self.seed) else None
+        budget = {"epsilon": epsilon, "delta": delta, "rho": self.rho, "relation": relation_of(self.relation)}
+        unit_of(self.rows_per_person, has_ids=False)  # refuses what is no number of rows
+        budget |= {"rows_per_person": self.rows_per_person}
+        return self.member.make(**budget, random_state=seed, **self._own())
+
+    def _own(self) -> dict[str, Any]:
+        """Parameters besides the budget, as far as they were given; a picture is bought where one can be."""
+        values = {name: getattr(self, option) for option, name in PARAMETERS.items()}
+        if "picture" in self.member.takes:
+            values["picture"] = self.picture is not False
+        if self.directions is not None:
+            values["n_directions"] = read_count(self.directions, "directions")
+        if self.max_features is not None:
+            values["max_features"] = read_count(self.max_features, "max-features")
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def read_count(text: str, option: str) -> int | str:
+    """A number of directions or features, or "auto"."""
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise InputError(f"{option}: {text!r} is neither 'auto' nor a whole number from 1 on.")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """A table, and which of its columns are what; None is what was not given."""
+
+    data: str
+    response: str | None
+    second: list[str] | None
+    features: list[str] | None
+    categorical: dict[str, list[str]]
+    bounds: str
+    drop_missing: bool
+    response_kind: "ResponseKind | None" = None
+    person: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What is explained, and where."""
+        return self.data if self.response is None else f"{self.response} in {self.data}"
+
+    def source(self, classes: Sequence[str] | None) -> "FileSource":
+        """The records; nothing but the names and kinds of the columns has been read yet."""
+        from sfumato.sources.files import open_source
+        from sfumato.sources.names import find
+
+        return open_source(
+            find(self.data),
+            self.response,
+            self.features,
+            classes,
+            self.categorical,
+            drop_missing=self.drop_missing,
+            second=self.second or (),
+            response_kind=self.response_kind,
+            person=self.person,
+        )
+
+    def public_bounds(self, source: "FileSource") -> "dict[str, GivenBounds]":
+        """The bounds that were given, of each table."""
+        tables = {"bounds": source.columns} | ({} if source.second is None else {"y_bounds": source.second})
+        if self.bounds in ("none", "search"):
+            return dict.fromkeys(tables, None if self.bounds == "none" else "search")
+        path = Path(self.bounds)
+        return {name: read_bounds(path, columns, source.table_names) for name, columns in tables.items()}
+
+    def relation(self, asked: str | None) -> str:
+        """The neighbouring relation. Under 'replace' the number of records is public; of complete ones it is not."""
+        if self.drop_missing and asked == "replace":
+            raise InputError(
+                "relation: --drop-missing makes the number of records private; use --relation add-remove, or impute."
+            )
+        return asked or ("add-remove" if self.drop_missing else "replace")
+
+
+def prepare(table: TableOptions, options: EstimatorOptions) -> "tuple[Any, FileSource]":
+    """The estimator with its public bounds, and the records that it is for; nothing has been read yet."""
+    estimator = options.build()
+    source = table.source(options.classes)
+    if options.estimator == "lda" and source.response.categories is None:
+        raise InputError(
+            f"classes: column {table.response!r} holds numbers; list its classes, as --classes 0,1, "
+            "or say --response-kind categorical."
+        )
+    return estimator.set_params(**table.public_bounds(source)), source
+
+
+def explain_fit(estimator: Any, source: "FileSource", n_records: int | None = None) -> "Explanation":
+    """What a fit would do; the records are counted where their number is public, and not looked at.
+
+    `n_records` are a number of records to suppose instead.
+    """
+    from sklearn.base import clone
+
+    # Any classes make the same plan: those of a text response need not be known for it.
+    asked = clone(estimator).set_params(classes=("",)) if source.response.categories is not None else estimator
+    public = estimator.relation == "replace" and estimator.rows_per_person is None
+    n = n_records or (source.count() if public else 1)
+    return asked.explain(n, *count_features(source))  # type: ignore[no-any-return]
+
+
+def count_features(source: "FileSource") -> tuple[int, ...]:
+    """Number of features of each table."""
+    first = len(source.columns.names)
+    return (first,) if source.second is None else (first, len(source.second.names))

@@ -1,0 +1,206 @@
+"""What every private fit does first: check the parameters, open the ledger, check the records."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.bounds import Bounds, Grid, PartialBounds
+from sfumato.errors import PrivacyWarning
+from sfumato.forecast.prospect import Prospect
+from sfumato.methods.explanation import Explanation
+from sfumato.methods.inputs import first_rows, fit_source, has_ids, transform_array
+from sfumato.methods.parameters import sizes_of
+from sfumato.methods.reporting import Reporting
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.curator import Curator
+from sfumato.privacy.door import Behind, Door, opened
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.noise import Noise
+from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
+from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, unit_of
+from sfumato.records import Response
+from sfumato.settings.central import Central
+from sfumato.sources import ResponseKind, Source, declared_response
+from sfumato.steps.location import Located, Location, check_search, location_share
+from sfumato.typing import FloatArray, IntArray
+
+REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
+
+
+class Planned(Protocol):
+    """Public facts of a fit, from which its plan follows."""
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+
+    def prospect(self) -> Prospect | None:
+        """What a forecast needs; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Records ready to be asked, and a ledger with room for the answers. Nothing has been spent yet."""
+
+    budget: Budget
+    ledger: Ledger
+    noise: Noise
+    source: Source
+
+    @property
+    def n_records(self) -> int | None:
+        """Number of records where it is public: under replace-one, unless a person may have several or none."""
+        public = self.ledger.relation == "replace" and self.ledger.unit == RECORD
+        return self.source.count() if public else None
+
+    def open(self, task: Planned) -> Door:
+        """The door, for the plan of a task scaled to cost exactly the budget; a hopeless search is refused before."""
+        bounds = getattr(task, "bounds", None)
+        if isinstance(bounds, Location):
+            check_search(bounds, self.n_records, self.budget.mu() / self.ledger.unit.factor, stacklevel=4)
+        unit = self.ledger.unit
+        setting, calibrated = Central(self.source), task.plan().calibrate(self.budget, unit.factor)
+        curator = Curator(setting, calibrated, self.ledger, self.noise)
+        return opened(curator, Behind(setting, calibrated, self.ledger.relation, unit=unit))
+
+
+def open_session(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    groups: Any = None,
+    reader: Callable[..., Source] = fit_source,
+    response_kind: ResponseKind | None = None,
+) -> Session:
+    """Check what an estimator with the usual privacy parameters was given; the ledger before the records."""
+    budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
+    relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
+    unit = unit_of(estimator.rows_per_person, has_ids(X, groups))
+    ledger = open_ledger(estimator.ledger, budget, relation, noise, unit)
+    source = reader(estimator, X, y, getattr(estimator, "classes", None), response_kind, unit)
+    source = first_rows(source, groups, unit)
+    if noise.rehearsal:
+        warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
+    session = Session(budget, ledger, noise, source)
+    estimator._binary = source.binary
+    estimator.n_records_ = session.n_records  # None where it is private
+    return session
+
+
+class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Explains itself before a fit and projects records after it. A subclass gives `_task` and ``fit``."""
+
+    epsilon: Any
+    delta: Any
+    rho: Any
+    relation: Any
+    rows_per_person: Any
+    directions_: FloatArray
+    mean_: FloatArray
+    ledger_: Ledger
+    unseen_: IntArray | None
+    _numeric_response = True
+
+    def explain(self, n_samples: int, n_features: int) -> Explanation:
+        """The plan before any data: every release, what it costs and how much noise it gets."""
+        n_samples, n_features = sizes_of(n_samples, n_features)
+        budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
+        response = declared_response(self._numeric_response, getattr(self, "classes", None))
+        unit = unit_of(self.rows_per_person, has_ids=False)
+        public = n_samples if relation == "replace" and unit == RECORD else None
+        task = self._task(n_features, public, response)
+        plan = task.plan().calibrate(budget, unit.factor)
+        return Explanation(plan, budget, relation, n_samples, n_features, task, task.prospect(), unit.rows)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Coordinates of records along the directions. They are the records' own values: keep them with the data."""
+        check_is_fitted(self)
+        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> Planned:
+        raise NotImplementedError
+
+    def _keep_bounds(self, located: Located) -> None:
+        """The bounds, and the positions of features that showed no spread."""
+        self.bounds_, self.unseen_ = located.bounds, np.flatnonzero(located.unseen)
+
+    @property
+    def unseen_features_(self) -> NDArray[Any]:
+        """Features of which no spread was seen, by name, where they have names: their scale is a guess."""
+        check_is_fitted(self)
+        named = [getattr(self, name, None) for name in ("feature_names_in_", "y_feature_names_in_")]
+        every = np.concatenate([names for names in named if names is not None] or [np.empty(0)])
+        unseen = np.empty(0, dtype=np.int64) if self.unseen_ is None else self.unseen_
+        return np.asarray(every[unseen] if unseen.max(initial=-1) < len(every) else unseen)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.directions_)
+
+
+def location_of(estimator: Any, n_features: int, n_records: int | None) -> Bounds | Location:
+    """The search for bounds and scales that the estimator's budget pays; the bounds given where nothing is searched."""
+    return _search(estimator, known_of(estimator, n_features), n_records, estimator.bounds)
+
+
+def bounds_only(estimator: Any, n_features: int, n_records: int | None) -> Bounds | Location:
+    """As `location_of`, where all features are measured in one unit: the spread inside given bounds is of no use."""
+    known = known_of(estimator, n_features)
+    return _search(estimator, replace(known, settled=~np.isnan(known.lower)), n_records, estimator.bounds)
+
+
+def location_of_pair(estimator: Any, sizes: tuple[int, int], n_records: int | None) -> Bounds | Location:
+    """As `location_of`, for the columns of two tables side by side."""
+    known = known_of(estimator, sizes[0]).beside(known_of(estimator, sizes[1], "y_bounds"))
+    return _search(estimator, known, n_records, estimator.bounds, estimator.y_bounds)
+
+
+def known_of(estimator: Any, n_features: int, parameter: str = "bounds") -> PartialBounds:
+    """What the parameter says of the features, or of those of the second table (``y_bounds``)."""
+    attribute = "feature_names_in_" if parameter == "bounds" else "y_feature_names_in_"
+    # Before there is a table nobody knows the names; a table without names has none.
+    names = getattr(estimator, attribute, () if hasattr(estimator, "n_features_in_") else None)
+    return PartialBounds.of(getattr(estimator, parameter), n_features, names, parameter)
+
+
+def given_of(known: PartialBounds) -> Bounds | None:
+    """The bounds of all features, if all are known: what methods that are for comparison alone take as they are."""
+    return None if known.unknown.size else Bounds(known.lower, known.upper)
+
+
+def _search(estimator: Any, known: PartialBounds, n_records: int | None, *given: Any) -> Bounds | Location:
+    mu = budget_of(estimator.epsilon, estimator.delta, estimator.rho).mu()
+    known = known.with_binary(getattr(estimator, "_binary", ()))
+    return search_of(known, n_records, mu, any(isinstance(one, str) for one in given) or _names_all(known, *given))
+
+
+def _names_all(known: PartialBounds, *given: Any) -> bool:
+    """Whether "search" was said of every feature of which nothing is known."""
+    said = [value for one in given if isinstance(one, Mapping) for value in one.values()]
+    return 0 < known.unknown.size <= sum(isinstance(value, str) for value in said)
+
+
+def search_of(known: PartialBounds, n_records: int | None, mu: float, insists: bool = False) -> Bounds | Location:
+    """The search for what is not known, at a share that follows from public numbers."""
+    share = location_share(known, n_records, mu)
+    if not known.asked.size or share == 0.0:
+        return Bounds(known.lower, known.upper)
+    return Location(known, share, insists)
+
+
+def common_scale(located: Located) -> Grid:
+    """The grid with one half width for all features, the widest that was given or seen.
+
+    Where lengths in the units of x matter, as for principal components, one unit must mean the same in every
+    feature. No feature is clipped earlier than before; 20 bits of the widest leave enough for the others. A feature
+    whose spread was not seen has a half width that is a guess, and must not set that of the others.
+    """
+    grid = located.bounds.grid(len(located.unseen))
+    telling = grid.half_width[~located.unseen] if not located.unseen.all() else grid.half_width
+    return Grid(grid.centre, np.full(grid.n_features, float(telling.max())))

@@ -1,0 +1,209 @@
+"""From what the user hands over to a checked `Source`; no message repeats a value of the table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import get_tags
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from sfumato.errors import InputError
+from sfumato.local.answers import Answers
+from sfumato.privacy.unit import RECORD, Unit, unit_of
+from sfumato.records import Response, is_finite
+from sfumato.sources import ArraySource, ResponseKind, Source, declared_response
+from sfumato.sources.frames import binary_columns, features_to_array, response_to_array
+from sfumato.typing import FloatArray
+
+
+class CellError(InputError, TypeError):
+    """A cell is not a number; a TypeError too, as scikit-learn's conventions ask."""
+
+
+@np.errstate(all="ignore")  # whatever the user asked numpy for, a value is judged by our own checks
+def fit_source(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    classes: Sequence[Any] | None,
+    response_kind: ResponseKind | None = None,
+    unit: Unit = RECORD,
+) -> Source:
+    """Checked records for ``fit``; sets ``n_features_in_`` and ``feature_names_in_`` on the estimator."""
+    if isinstance(X, Source):
+        _check_scanned(estimator, X, y, classes, response_kind, unit)
+        _remember(estimator, X.n_features, X.feature_names)
+        return X
+    x, names = _array(X, _least(estimator, unit))
+    if y is None and get_tags(estimator).target_tags.required:
+        raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    responses, kind = response_to_array(np.zeros(len(x)) if y is None else y, classes, response_kind)
+    if len(responses) != len(x):
+        raise InputError("x and y must have the same number of rows.")
+    _remember(estimator, x.shape[1], names)
+    return ArraySource(x, responses, kind, names, binary=binary_columns(X))
+
+
+def _least(estimator: Any, unit: Unit) -> int:
+    """Fewest records a fit takes: where their number is private an empty table is a neighbour of one of one record."""
+    private = getattr(estimator, "relation", "replace") == "add-remove" or unit != RECORD
+    return 0 if private else 1
+
+
+def _check_scanned(
+    estimator: Any,
+    source: Source,
+    y: Any,
+    classes: Sequence[Any] | None,
+    response_kind: ResponseKind | None,
+    unit: Unit,
+) -> None:
+    """Refuse a source that does not say what this estimator needs, or whose records are outside the domain."""
+    if y is not None:
+        raise InputError("y must be left out when x is a scanned source, which names its own response.")
+    if source.n_second and not get_tags(estimator).target_tags.multi_output:
+        raise InputError("x was scanned with a second table, which is for PrivateCCA alone; scan it without.")
+    if get_tags(estimator).target_tags.required and not (source.has_response or source.n_second):
+        raise InputError("x was scanned without a response, which is needed; name it: scan(..., response='y').")
+    if classes is not None and source.response != declared_response(True, classes):
+        raise InputError("classes must be given to scan as well when x is a scanned source; give it the same list.")
+    if response_kind is not None and source.response != declared_response(True, classes, response_kind):
+        raise InputError("response_kind must be given to scan when x is a scanned source; give it there.")
+    if source.count() < _least(estimator, unit):
+        raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
+    source.check()
+
+
+def has_ids(X: Any, groups: Any) -> bool:
+    """Whether it is known whose row is whose."""
+    scanned = issubclass(type(X), Source)  # the ledger is asked before a record is touched, so this does not look
+    if scanned and groups is not None:
+        raise InputError("groups must be left out when x is a scanned source; name the column: scan(..., person='id').")
+    return groups is not None or (scanned and bool(X.has_people))
+
+
+def device_unit(estimator: Any, X: Any, y: Any, groups: Any) -> Unit:
+    """How many rows each person's device answers for; what has been answered can no longer be left out."""
+    if not isinstance(y, Answers):
+        return unit_of(estimator.rows_per_person, has_ids(X, groups))
+    if groups is not None:
+        raise InputError(
+            "groups must be left out when y was randomised on the devices; rows_per_person says how many answers each "
+            "person gave at most."
+        )
+    return unit_of(estimator.rows_per_person, has_ids=False)
+
+
+def first_rows(source: Source, groups: Any, unit: Unit) -> Source:
+    """The rows that count: all, or so many of each person as the unit says."""
+    if unit.rows is None or unit.declared:
+        return source
+    if groups is not None and isinstance(source, ArraySource):
+        source = source.of(groups)
+    return source.first_rows(unit.rows)
+
+
+@np.errstate(all="ignore")
+def paired_source(
+    estimator: Any, X: Any, Y: Any, classes: None = None, response_kind: None = None, unit: Unit = RECORD
+) -> Source:
+    """Checked records of two tables side by side, X first; the second may be a single column.
+
+    Sets also ``y_feature_names_in_``, where the second table names its columns.
+    """
+    if isinstance(X, Source):
+        if not X.n_second:
+            raise InputError("x was scanned without a second table; name its columns: scan(..., second=['a', 'b']).")
+        _check_scanned(estimator, X, Y, None, None, unit)
+        p, names = X.n_features - X.n_second, X.feature_names
+        _remember(estimator, p, None if names is None else names[:p], None if names is None else names[p:])
+        return X
+    x, names = _array(X, _least(estimator, unit))
+    if Y is None:
+        raise InputError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    y, others = second_array(Y, _least(estimator, unit))
+    if len(y) != len(x):
+        raise InputError("x and y must have the same number of rows.")
+    _remember(estimator, x.shape[1], names, others)
+    binary = (*binary_columns(X), *(x.shape[1] + j for j in binary_columns(Y)))
+    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1], binary=binary)
+
+
+def second_array(Y: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """A second table of numbers and its column names; one column may be given as a plain list or series."""
+    table, names = features_to_array(Y)
+    if not hasattr(table, "toarray"):
+        plain = _plain(table)
+        table = plain.reshape(-1, 1) if plain.ndim == 1 else plain
+    try:
+        return _array(table, least)[0], names
+    except InputError as error:
+        raise type(error)(str(error).replace("x ", "y ", 1)) from None
+
+
+def transform_array(estimator: Any, X: Any) -> FloatArray:
+    """Checked features for ``transform``."""
+    x, names = _array(X)
+    if names is None:
+        _check_feature_names(estimator, X, reset=False)
+    elif hasattr(estimator, "feature_names_in_") and tuple(estimator.feature_names_in_) != names:
+        raise ValueError("The feature names should match those that were passed during fit.")
+    _check_n_features(estimator, x, reset=False)
+    return x
+
+
+def _array(X: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:
+    """Finite float64 table (n, p) of at least so many rows, and its column names.
+
+    scikit-learn's own ``check_array`` prints the array in some of its messages, so the checks are made here.
+    """
+    table, names = features_to_array(X)
+    if hasattr(table, "toarray"):
+        raise InputError("x is sparse, but dense data is required; call toarray() first.")
+    raw = _plain(table)
+    if raw.ndim != 2:
+        raise InputError(f"x must be a table, 2-d, got {raw.ndim}-d. Reshape your data to (n_samples, n_features).")
+    rows, columns = raw.shape
+    if columns == 0:
+        raise InputError(f"x has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required; give a column.")
+    if rows < least:
+        raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
+    x = np.ascontiguousarray(_numeric(raw), dtype=np.float64)
+    if not is_finite(x):
+        raise InputError("x has missing or infinite values (NaN or inf); drop or impute them first.")
+    return x, names
+
+
+def _plain(table: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(table)
+    except ValueError:
+        raise InputError("x must be a table of numbers with rows of equal length.") from None
+
+
+def _numeric(raw: NDArray[Any]) -> NDArray[Any]:
+    if raw.dtype.kind in "biuf":
+        return raw
+    if raw.dtype.kind == "c":
+        raise InputError("x must be real; Complex data not supported, give real and imaginary parts as columns.")
+    if raw.dtype.kind != "O" or any(isinstance(cell, (str, bytes, dict, list, complex)) for cell in raw.ravel()):
+        raise CellError(
+            "x has cells that are not numbers (argument must be a string or a number); "
+            "encode them or leave the column out."
+        )
+    try:
+        return raw.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("x has cells that are not numbers; encode them or leave the column out.") from None
+
+
+def _remember(
+    estimator: Any, n_features: int, names: tuple[str, ...] | None, second: tuple[str, ...] | None = None
+) -> None:
+    estimator.n_features_in_ = n_features
+    for attribute, known in (("feature_names_in_", names), ("y_feature_names_in_", second)):
+        if known is not None:
+            setattr(estimator, attribute, np.asarray(known, dtype=object))
+        elif hasattr(estimator, attribute):
+            delattr(estimator, attribute)

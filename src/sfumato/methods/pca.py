@@ -1,0 +1,238 @@
+"""PrivatePCA: principal components with a differential-privacy guarantee."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, cast, get_args
+
+import numpy as np
+
+from sfumato.bounds import Bounds, GivenBounds
+from sfumato.errors import InputError
+from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
+from sfumato.forecast.prospect import Prospect
+from sfumato.methods.about import COMPONENTS, PARAMETERS, About, Attack, method_among, searching
+from sfumato.methods.base import PrivateReducer, bounds_only, common_scale, open_session
+from sfumato.methods.parameters import chosen_method, directions_of
+from sfumato.privacy.asking import Asking, drive
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.parameters import budget_of, relation_of
+from sfumato.privacy.plan import Plan
+from sfumato.records import Records, Response
+from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.pca import Components, Method, Principal, descending, standard_errors
+from sfumato.steps.subspace import subspace_distance
+from sfumato.typing import FloatArray
+
+METHODS = ("auto", "refined", "one-shot")
+
+
+@dataclass(frozen=True, slots=True)
+class SpikedCovariance(PointPopulation):
+    """Normal records whose components stand out of equal variances (Johnstone 2001).
+
+    The components have variance ``1 + signal p / (k (1 - signal))`` and all others 1: what stands out is the part
+    `signal` of the whole variance. Points are in standard deviations of a component.
+
+    Examples
+    --------
+    >>> SpikedCovariance(8, 2, 0.5).variances
+    array([5., 5., 1., 1., 1., 1., 1., 1.])
+    """
+
+    meaning: ClassVar[str] = "how much of the variance of x they explain"
+
+    @property
+    def variances(self) -> FloatArray:
+        """Eigenvalues of the covariance, largest first."""
+        p, k = self.n_features, self.n_directions
+        spike = self.signal * p / (k * (1.0 - self.signal))
+        return np.concatenate([np.full(k, 1.0 + spike), np.ones(p - k)])
+
+    def points(self, rng: np.random.Generator) -> Records:
+        x = signed_normals(self.n_features, rng).reshape(-1, self.n_features)
+        return Records(x * np.sqrt(self.variances / self.variances[0]), np.zeros(len(x)))
+
+    def distance(self, outcome: Any) -> float:
+        return self._distance(outcome[1].vectors)
+
+    def plain_distance(self, points: Records, counts: FloatArray) -> float:
+        return self._distance(descending(weighted_covariance(points, counts))[1])
+
+    def _distance(self, vectors: FloatArray) -> float:
+        k = self.n_directions
+        return subspace_distance(vectors[:, :k].T, np.eye(k, self.n_features))
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalTask:
+    """What is public about a fit."""
+
+    n_features: int
+    n_records: int | None
+    n_directions: int
+    bounds: Bounds | Location
+    method: Method
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        return Plan.of(Locating(self.bounds), Components(1.0, self.method))
+
+    def prospect(self) -> Prospect:
+        """Refined or one-shot, on records whose components stand out of equal variances."""
+        fits = tuple((method, replace(self, method=method)) for method in get_args(Method))
+        return Prospect(fits, SpikedCovariance(self.n_features, self.n_directions))
+
+    def run(self) -> Asking[tuple[Located, Principal]]:
+        """Walk the plan."""
+        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
+        components = Components(1.0, self.method)
+        return located, (yield from components.run(common_scale(located), self.n_records, self.n_directions))
+
+
+def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
+    for method in get_args(Method):
+        yield Attack(f"PrivatePCA {method}", PrivatePCA(**known, method=method))
+    yield Attack("PrivatePCA auto", PrivatePCA(**known), replay_only=True)
+    found = searching(known) | {"n_directions": 2}
+    yield Attack("PrivatePCA, bounds found", PrivatePCA(**found), replay_only=True)
+
+
+class PrivatePCA(PrivateReducer):
+    """Leading principal components, without revealing any one record.
+
+    Parameters
+    ----------
+    n_directions : int
+        Number of components.
+    epsilon, delta : float
+        The total privacy budget of everything that touches the data, found bounds included.
+    bounds : Bounds, mapping, "search" or None
+        Range of each feature, known without looking at the data; generous ones cost nothing, because the length
+        at which records are clipped is found privately. None: location and scale are found privately too.
+    method : {"auto", "refined", "one-shot"}
+        "refined" buys a rough covariance first and then a second one in the coordinates in which noise blurs the
+        leading subspace least; "one-shot" spends everything on one covariance. "auto" takes the one
+        with the least expected loss, forecast from public numbers alone: "refined", but where records or
+        budget are so few that the rough covariance shows nothing. Where the number of records is private: "refined".
+        The published iteration, Rayleigh flow, is in `sfumato.research`.
+    relation : {"replace", "add-remove"}
+        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
+        removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
+    rho : float, optional
+        A zCDP budget; replaces (epsilon, delta) if given.
+    ledger : Ledger, optional
+        A ledger with a cap shared by several runs; a run that would pass it is refused before a record is read.
+    random_state : int, optional
+        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says. None: cryptographic noise.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_directions, n_features)
+        Orthonormal rows, in the units of x, largest variance first.
+    standard_errors_ : ndarray of shape (n_directions, n_features)
+        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    eigenvalues_ : ndarray of shape (n_directions,)
+        Variance along each direction, in squared units of x; corrected for clipping on average only.
+    explained_variance_ratio_ : ndarray of shape (n_directions,)
+        The same over the variance of all features.
+    mean_ : ndarray of shape (n_features,)
+        Released centre.
+    bounds_ : Bounds
+        Those given, or those found.
+    ledger_ : Ledger
+        Every release with purpose, sensitivity, noise and cost.
+
+    Notes
+    -----
+    Components are those of the covariance in the units of x: rescale features of different units first, by public
+    numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Bounds, PrivatePCA, subspace_distance
+    >>> x = np.random.default_rng(0).normal(size=(20_000, 6)) * [3, 2, 1, 1, 1, 1]
+    >>> pca = PrivatePCA(n_directions=2, epsilon=1.0, delta=1e-6, bounds=Bounds(-50, 50)).fit(x)
+    >>> pca.directions_.shape, bool(subspace_distance(pca.directions_, np.eye(6)[:2]) < 0.2)
+    ((2, 6), True)
+    >>> round(pca.ledger_.total(), 6)
+    1.0
+    """
+
+    about: ClassVar[About] = About(
+        title="Private principal components",
+        page="methods/pca.md",
+        options=("method",),
+        unit="component",
+        meaning="{:.1%} of the variance",
+        own_units=True,
+        parameters=PARAMETERS | method_among(METHODS),
+        released=COMPONENTS,
+        attacks=_attacks,
+    )
+
+    def __init__(
+        self,
+        n_directions: int = 1,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        bounds: GivenBounds = None,
+        method: str = "auto",
+        *,
+        relation: str = "replace",
+        rows_per_person: int | None = None,
+        rho: float | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.n_directions = n_directions
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.method = method
+        self.relation = relation
+        self.rows_per_person = rows_per_person
+        self.rho = rho
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
+        session = open_session(self, X, None, groups)
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        self._keep(*drive(task.run(), session.open(task)), session.ledger)
+        return self
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
+        k = components_of(self.n_directions, n_features)
+        name = chosen_method(self, METHODS)
+        method = cast(Method, "refined" if name == "auto" else name)
+        task = PrincipalTask(n_features, n_records, k, bounds_only(self, n_features, n_records), method)
+        if name != "auto":
+            return task
+        budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
+        return replace(task, method=cast(Method, task.prospect().best(budget, n_records, relation)))
+
+    def _keep(self, located: Located, found: Principal, ledger: Ledger) -> None:
+        grid = common_scale(located)
+        k = int(self.n_directions)
+        variance = np.maximum(found.values, 0.0)
+        self.directions_ = found.vectors[:, :k].T.copy()
+        self.standard_errors_ = standard_errors(found.values, found.vectors, found.noise, k)
+        self.eigenvalues_ = variance[:k] * grid.half_width[0] ** 2
+        self.explained_variance_ratio_ = variance[:k] / max(float(variance.sum()), 1e-300)
+        self.mean_ = grid.centre + found.mean * grid.half_width
+        self._keep_bounds(located)
+        self.ledger_ = ledger
+
+
+def components_of(n_directions: Any, n_features: int) -> int:
+    """Number of components; the noise does not tell how many there are, so it must be given."""
+    k = directions_of(n_directions, n_features)
+    if k is None:
+        raise InputError("n_directions must be a positive integer, got 'auto'; say how many components you need.")
+    return k

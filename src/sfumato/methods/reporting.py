@@ -1,0 +1,54 @@
+"""What a fitted estimator shows of its releases: a page, and a picture in a notebook.
+
+Light on purpose: `sfumato` names the maker of pages here when it is imported, before any heavy library is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.steps.picture import Picture
+
+_makers: list[Callable[[Any], str]] = []
+
+
+def set_page_maker(maker: Callable[[Any], str]) -> None:
+    """Say who makes the HTML page of a fitted estimator. `report` reads estimators, so they cannot import it."""
+    _makers[:] = [maker]
+
+
+class Reporting:
+    """Gives a fitted estimator its ``report``."""
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write a self-contained HTML report; only released values are in it."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "ledger_")
+        page = _makers[0](self)
+        target = Path(path)
+        target.write_text(page, encoding="utf-8")
+        return target
+
+
+def draw_picture(picture: Picture, ax: Any = None) -> Any:
+    """Heat map of the noisy counts on matplotlib axes (new ones if `ax` is None); returns the axes."""
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(layout="constrained")[1]
+    shown = picture.counts.clip(min=0.0).T
+    mesh = ax.pcolormesh(picture.direction_edges, picture.response_edges, shown, cmap="viridis", edgecolors="face")
+    ax.figure.colorbar(mesh, ax=ax, label=f"records, noise ± {picture.noise_std:.0f}")
+    ax.set_xlabel("first direction, in standard deviations")
+    ax.set_ylabel(response_label(picture))
+    return ax
+
+
+def response_label(picture: Picture) -> str:
+    """What the vertical axis shows."""
+    return "rank of the response" if picture.is_ordered else "class of the response"

@@ -1,0 +1,310 @@
+"""PrivateSAVE and PrivateDR: second-order dimension reduction with a differential-privacy guarantee."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato.bounds import Bounds, GivenBounds
+from sfumato.errors import InputError
+from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals, weighted_covariance
+from sfumato.forecast.prospect import Prospect
+from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, PARAMETERS, About, Attack, finding
+from sfumato.methods.base import PrivateReducer, location_of, open_session
+from sfumato.methods.parameters import directions_of
+from sfumato.privacy.asking import Asking, drive
+from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.plan import Plan
+from sfumato.records import Records, Response
+from sfumato.schema import whole
+from sfumato.sources import ResponseKind
+from sfumato.steps.links import Spectrum, directions_in_x
+from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.ranks import Ranking
+from sfumato.steps.second_order import (
+    Kernel,
+    SecondOrder,
+    SliceKernel,
+    SliceMoments,
+    dr_kernel,
+    save_kernel,
+    spectrum,
+)
+from sfumato.steps.shape import RoughShape
+from sfumato.steps.subspace import subspace_distance
+from sfumato.steps.symmetric import inverse_root
+from sfumato.typing import FloatArray
+
+SHAPE = RoughShape(0.03, 0.13)
+MOST_MOMENTS = 1000
+"""Slices times features for which a forecast is quick."""
+_POOL = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class EvenResponse(PointPopulation):
+    """Independent normal features and a numeric response that depends on one direction evenly, through its square.
+
+    What slice means cannot see; the square explains the part `signal` of the response.
+    """
+
+    meaning: ClassVar[str] = "how much of y its square explains"
+
+    kernel: Kernel = "save"
+    n_slices: int = 5
+
+    @property
+    def quick(self) -> bool:
+        return 1 < self.n_features <= WIDEST and self.n_features * self.n_slices <= MOST_MOMENTS
+
+    def points(self, rng: np.random.Generator) -> Records:
+        """As many rows in every slice, and in each of them the variance of every other coordinate is 1."""
+        w = signed_normals(self.n_features, rng, self.n_slices)
+        for rows in np.split(np.arange(len(w)), self.n_slices):
+            w[rows] /= np.sqrt((w[rows] ** 2).mean(axis=(0, 1)))
+        w[:, :, 0] = np.sign(w[:, :, 0]) * self._sizes(len(w))[:, None]
+        rank = (rng.permuted((np.arange(len(w)) + 0.5).reshape(self.n_slices, -1), axis=1) / len(w)).ravel()
+        return Records(w.reshape(-1, self.n_features), np.repeat(ndtri(rank), w.shape[1]))
+
+    def _sizes(self, rows: int) -> FloatArray:
+        """Of the index, equally likely ones in every slice of the response, the lowest slice first."""
+        rng = np.random.default_rng(0)
+        size = np.abs(rng.standard_normal(_POOL))
+        y = np.sqrt(self.signal / 2.0) * size**2 + np.sqrt(1.0 - self.signal) * rng.standard_normal(_POOL)
+        slices = [np.sort(inside) for inside in np.array_split(size[np.argsort(y)], self.n_slices)]
+        pieces = (piece for inside in slices for piece in np.array_split(inside, rows // self.n_slices))
+        return np.array([np.sqrt((piece**2).mean()) for piece in pieces])
+
+    def distance(self, outcome: Any) -> float:
+        return subspace_distance(outcome.spectrum.directions, np.eye(1, self.n_features))
+
+    def plain_distance(self, points: Records, counts: FloatArray) -> float:
+        """The kernel of exact slice moments: none of its noise to take out."""
+        order, share = np.argsort(points.y, kind="stable"), counts / counts.sum()
+        parts = np.array_split(order, self.n_slices)
+        shares, none = np.array([share[rows].sum() for rows in parts]), np.zeros(self.n_slices)
+        means = np.stack([share[rows] @ points.x[rows] for rows in parts]) / shares[:, None]
+        seconds = np.stack([(points.x[rows].T * share[rows]) @ points.x[rows] for rows in parts])
+        raw = SliceMoments(shares, means, seconds / shares[:, None, None], none, none)
+        root = inverse_root(weighted_covariance(points, counts), 1e-12)
+        slices = raw.rewhitened(root, shares @ means)
+        found = save_kernel(slices, root) if self.kernel == "save" else dr_kernel(slices, root)
+        return subspace_distance((root @ spectrum(found)[1][:, :1]).T, np.eye(1, self.n_features))
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOrderTask:
+    """What is public about a fit."""
+
+    n_features: int
+    n_records: int | None
+    response: Response
+    n_directions: int | None
+    bounds: Bounds | Location
+    kernel: Kernel
+    n_slices: int
+
+    @property
+    def ranking(self) -> Ranking:
+        return Ranking(self.response, 0.06)
+
+    @property
+    def slices(self) -> SliceKernel:
+        return SliceKernel(0.70, self.kernel, self.n_slices)
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.slices)
+
+    def prospect(self) -> Prospect | None:
+        """The one method, on a numeric response that depends on a direction evenly; for classes there is no theory."""
+        if self.response.categories is not None:
+            return None
+        population = EvenResponse(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
+        return Prospect(((self.kernel.upper(), self),), population)
+
+    def run(self) -> Asking["SecondOrderOutcome"]:
+        """Walk the plan."""
+        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
+        grid = located.grid
+        ranks = yield from self.ranking.run()
+        n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
+        whitening = yield from SHAPE.run(grid, n)
+        fit = yield from self.slices.run(whitening, ranks, n, self.n_directions)
+        to_z = fit.root @ whitening.exact_matrix / grid.half_width
+        spectrum = directions_in_x(fit.coefficients, fit.noise_std, to_z, fit.choice.n_directions)
+        return SecondOrderOutcome(spectrum, fit, located, grid.centre + whitening.mean * grid.half_width)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOrderOutcome:
+    """Everything a fit learnt, from releases alone; `centre` is in the units of x."""
+
+    spectrum: Spectrum
+    fit: SecondOrder
+    located: Located
+    centre: FloatArray
+
+
+class _SecondOrder(PrivateReducer):
+    """Parameters, ``fit`` and what it keeps, for either kernel."""
+
+    _kernel: ClassVar[Kernel]
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_directions: int | str = "auto",
+        bounds: GivenBounds = None,
+        n_slices: int = 5,
+        *,
+        relation: str = "replace",
+        rows_per_person: int | None = None,
+        rho: float | None = None,
+        classes: Sequence[Any] | None = None,
+        ledger: Ledger | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_directions = n_directions
+        self.bounds = bounds
+        self.n_slices = n_slices
+        self.relation = relation
+        self.rows_per_person = rows_per_person
+        self.rho = rho
+        self.classes = classes
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+        """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y.
+
+        `groups` says whose row it is, and `response_kind` declares what y is, as in `PrivateSIR.fit`.
+        """
+        session = open_session(self, X, y, groups, response_kind=response_kind)
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        outcome = drive(task.run(), session.open(task))
+        self.directions_ = outcome.spectrum.directions
+        self.standard_errors_ = outcome.spectrum.standard_errors
+        self.eigenvalues_ = outcome.fit.eigenvalues
+        self.choice_ = outcome.fit.choice
+        self.mean_ = outcome.centre
+        self._keep_bounds(outcome.located)
+        self.ledger_ = session.ledger
+        return self
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> SecondOrderTask:
+        slices = self.n_slices
+        if not isinstance(slices, Integral) or isinstance(slices, bool) or not 2 <= int(slices) <= 48:
+            raise InputError(f"n_slices must be an integer from 2 to 48, got {slices!r}.")
+        k, bounds = directions_of(self.n_directions, n_features), location_of(self, n_features, n_records)
+        return SecondOrderTask(n_features, n_records, response, k, bounds, self._kernel, int(slices))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _about(title: str, make: Callable[[], type]) -> About:
+    """What both kernels share; the class does not exist yet where this is called."""
+
+    def attacks(known: dict[str, Any]) -> Iterator[Attack]:
+        name = make().__name__
+        yield Attack(name, make()(**known))
+        yield Attack(f"{name}, bounds found", make()(**finding(known)), replay_only=True)
+
+    return About(
+        title=title,
+        page="methods/save-dr.md",
+        options=(*EXPLAINING_OPTIONS, "slices"),
+        meaning="eigenvalue {:.2g}",
+        parameters=PARAMETERS | {"n_slices": whole(2, 48)} | CLASSES,
+        released=EXPLAINING,
+        attacks=attacks,
+    )
+
+
+class PrivateSAVE(_SecondOrder):
+    """Sliced average variance estimation without revealing any one record: sees what SIR cannot.
+
+    Where y depends on x evenly, as in ``y = (b'x)^2``, slice means say nothing; the covariances within slices do.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The total privacy budget of everything that touches the data, found bounds included.
+    n_directions : int or "auto"
+        "auto" counts the eigenvalues that stand out of the known noise; this costs nothing.
+    bounds : Bounds, mapping, "search" or None
+        Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
+        privately, and charged.
+    n_slices : int
+        Slices of a numeric y; every class of a categorical one is a slice.
+    relation : {"replace", "add-remove"}
+        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
+        removing one (it is private, and never used).
+    rows_per_person : int, optional
+        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
+        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
+        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
+    rho : float, optional
+        A zCDP budget; replaces (epsilon, delta) if given.
+    classes : sequence, optional
+        Public list of the categories of y; others share one class.
+    ledger : Ledger, optional
+        A ledger with a cap shared by several runs.
+    random_state : int, optional
+        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says.
+
+    Attributes
+    ----------
+    directions_ : ndarray of shape (n_directions, n_features)
+        Orthonormal rows, in the units of x, most explaining first.
+    standard_errors_ : ndarray of shape (n_directions, n_features)
+        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    eigenvalues_ : ndarray of shape (n_directions,)
+        Of the kernel, above its middle eigenvalue.
+    choice_, mean_, bounds_, ledger_
+        How many directions and why; released centre; bounds given or found; every release with its cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Bounds, PrivateSAVE
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(20_000, 5))
+    >>> y = x[:, 1] ** 2 + 0.5 * rng.normal(size=20_000)
+    >>> save = PrivateSAVE(epsilon=1.0, n_directions=1, bounds=Bounds(-5, 5)).fit(x, y)
+    >>> bool(abs(save.directions_[0, 1]) > 0.98), round(save.ledger_.total(), 6)
+    (True, 1.0)
+    """
+
+    about: ClassVar[About] = _about("Private sliced average variance estimation", lambda: PrivateSAVE)
+    _kernel: ClassVar[Kernel] = "save"
+
+
+class PrivateDR(_SecondOrder):
+    """Directional regression without revealing any one record: slice means and slice covariances together.
+
+    Finds what SIR or SAVE finds. Parameters and attributes are those of `PrivateSAVE`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato import Bounds, PrivateDR
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(30_000, 5))
+    >>> y = x[:, 0] + x[:, 1] ** 2 + 0.3 * rng.normal(size=30_000)
+    >>> dr = PrivateDR(epsilon=1.0, n_directions=2, bounds=Bounds(-5, 5)).fit(x, y)
+    >>> bool(np.linalg.norm(dr.directions_[:, :2]) > 1.3)
+    True
+    """
+
+    about: ClassVar[About] = _about("Private directional regression", lambda: PrivateDR)
+    _kernel: ClassVar[Kernel] = "dr"

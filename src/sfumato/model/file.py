@@ -1,0 +1,296 @@
+"""A fitted estimator as JSON, and back, every field checked. Files of earlier versions are told again as of today."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato import __version__
+from sfumato.bounds import SEARCH
+from sfumato.errors import InputError
+from sfumato.methods import FAMILY, added, find_class
+from sfumato.methods.about import About
+from sfumato.methods.base import PrivateReducer
+from sfumato.methods.parameters import MOVED
+from sfumato.model.sections import Inputs, read_inputs, read_ledger, write_inputs, write_ledger
+from sfumato.privacy.parameters import budget_of
+from sfumato.records import HASH_BUCKETS
+from sfumato.report.account import own_ledger
+from sfumato.schema import Node, Sizes, checked, read_json
+from sfumato.sources.columns import Columns
+
+FORMAT = "sfumato-model/3"
+HIDDEN = {"rule": "_rule", "used": "_used"}
+OPTIONAL = "rows_per_person"
+"""A parameter that a file leaves out where it is None."""
+
+
+def save_model(
+    estimator: PrivateReducer,
+    path: str | PathLike[str],
+    *,
+    response: str | None = None,
+    columns: Columns | None = None,
+    second: Columns | None = None,
+) -> Path:
+    """Write a fitted estimator to a JSON file.
+
+    Parameters
+    ----------
+    estimator : PrivateSIR or one of its family
+        Fitted: sparse or not, SAVE, DR, PCA, LDA or CCA. Its parameters, released values and ledger are written,
+        nothing else.
+    path : path
+        The file; replaced if it exists.
+    response : str, optional
+        Name of the response column.
+    columns, second : Columns, optional
+        How the features, and those of a second table, were made from the columns of a file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sfumato import Bounds, PrivateSIR, subspace_distance
+    >>> from sfumato.simulate import xia
+    >>> sample = xia("M1", n=2_000, p=4, random_state=0)
+    >>> sir = PrivateSIR(bounds=Bounds(-1.5, 1.5)).fit(sample.x, sample.y)
+    >>> from sfumato.model import load_model
+    >>> path = save_model(sir, tempfile.mkdtemp() + "/model.json")
+    >>> bool((load_model(path).directions_ == sir.directions_).all())
+    True
+    """
+    target = Path(path)
+    target.write_text(pretty(content(estimator, response, columns, second)) + "\n", encoding="utf-8")
+    return target
+
+
+def content(
+    estimator: PrivateReducer,
+    response: str | None = None,
+    columns: Columns | None = None,
+    second: Columns | None = None,
+) -> dict[str, Any]:
+    """What a model file says, as plain values."""
+    name = type(estimator).__name__
+    if find_class(name) is not type(estimator):
+        raise InputError(f"estimator: a model file holds one of {', '.join(_kinds(name))}, not a {name}.")
+    check_is_fitted(estimator)
+    about: About = type(estimator).about
+    said = {
+        "format": FORMAT,
+        "sfumato": __version__,
+        "estimator": name,
+        "inputs": write_inputs(estimator, response, columns, second),
+        "parameters": _parameters(estimator, about),
+        "released": {name: getattr(estimator, attribute_of(name), None) for name in about.released},
+        "ledger": write_ledger(own_ledger(estimator)),
+    }
+    return {name: plain(value) for name, value in said.items()}
+
+
+def _kinds(name: object) -> list[str]:
+    """Classes of the estimators whose models are read; those of other packages where one of them is meant."""
+    ours, others = ([home.rpartition(".")[2] for home in family.values()] for family in (FAMILY, added()))
+    return ours + others if name in others else ours
+
+
+def attribute_of(release: str) -> str:
+    """Where an estimator keeps a release: one called "mean" as ``mean_``, others under a name of their own."""
+    return HIDDEN.get(release, f"{release}_")
+
+
+def _parameters(estimator: Any, about: About) -> dict[str, Any]:
+    """The parameters; a seed that is no number was used up by the fit."""
+    values = {name: _said(getattr(estimator, name)) for name in about.parameters}
+    if values[OPTIONAL] is None:
+        del values[OPTIONAL]
+    seeded = isinstance(values["random_state"], (int, np.integer))
+    return values if seeded else values | {"random_state": None}
+
+
+def _said(value: Any) -> Any:
+    """A parameter; bounds of some columns as a list, since a column may be given by its position."""
+    if not isinstance(value, Mapping):
+        return value
+    ends = {column: _ends(given) for column, given in value.items()}
+    return {"columns": [[column, *given] for column, given in ends.items()]}
+
+
+def _ends(given: Any) -> tuple[Any, ...]:
+    """What is said of one column."""
+    if isinstance(given, range):
+        return given.start, given.stop, given.step
+    return (SEARCH,) if given is None or isinstance(given, str) else tuple(given)
+
+
+def plain(value: Any) -> Any:
+    """Arrays as lists, frozen values as objects, numbers as numbers.
+
+    One that is not finite becomes null: a saved fit must load, whatever its noise did.
+
+    >>> plain({"a": np.array([1.0, np.nan]), "b": np.int64(3)})
+    {'a': [1.0, None], 'b': 3}
+    """
+    match value:
+        case np.ndarray() | np.generic():
+            return plain(value.tolist())
+        case float():
+            return value if math.isfinite(value) else None
+        case None | str() | int():
+            return value
+        case Mapping():
+            return {str(name): plain(member) for name, member in value.items()}
+        case _ if dataclasses.is_dataclass(value):
+            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        case _ if hasattr(value, "__iter__"):
+            return [plain(element) for element in value]
+    return str(value)
+
+
+def pretty(value: Any, indent: str = "") -> str:
+    """JSON with one member of an object a line, and lists of plain values on one line."""
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        members = (f"{inner}{json.dumps(name)}: {pretty(member, inner)}" for name, member in value.items())
+        return "{\n" + ",\n".join(members) + f"\n{indent}}}"
+    if isinstance(value, Sequence) and not isinstance(value, str) and any(isinstance(v, (list, dict)) for v in value):
+        return "[\n" + ",\n".join(inner + pretty(element, inner) for element in value) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False, ensure_ascii=False)
+
+
+def load_model(path: str | PathLike[str]) -> Any:
+    """The fitted estimator in a model file; see `save_model`.
+
+    The file is data: nothing in it is run, and a file that does not say exactly what a model file must say is
+    refused with an `InputError` that names the place.
+    """
+    return from_json(read_json(Path(path)))
+
+
+def standalone(estimator: PrivateReducer) -> Any:
+    """What a model file of `estimator` would load as: its own releases, without a ledger shared with others."""
+    return from_json(Node(content(estimator)))
+
+
+def load_inputs(path: str | PathLike[str]) -> Inputs:
+    """How the features of a model file were made."""
+    return read_inputs(_top(read_json(Path(path)))["inputs"])
+
+
+def from_json(node: Node) -> Any:
+    """The fitted estimator in the content of a model file."""
+    top = _top(node)
+    make, known = find_class(top["estimator"].one_of(_kinds(top["estimator"].value))), read_inputs(top["inputs"])
+    about: About = make.about
+    sizes = _sizes(about, known, top["inputs"])
+    estimator = make(**_told(about, top["parameters"], sizes))
+    fields = top["released"].fields(*about.released)
+    for name, read in about.released.items():
+        setattr(estimator, attribute_of(name), read(fields[name], sizes))
+    about.finish(estimator, top["released"])
+    estimator.ledger_ = read_ledger(top["ledger"])
+    known.remember(estimator)
+    return estimator
+
+
+def _top(node: Node) -> dict[str, Node]:
+    """The members of a file of any version."""
+    version = node.value.get("format") if isinstance(node.value, dict) else None
+    if version not in VERSIONS:
+        what = "is of an unknown version" if str(version).startswith("sfumato-model/") else "is not a model file"
+        raise InputError(f"model: the file {what}; this sfumato reads {', '.join(map(repr, VERSIONS))}.")
+    top = renew(node).fields(*MEMBERS)
+    top["sfumato"].text()
+    return top
+
+
+def _sizes(about: About, known: Inputs, node: Node) -> Sizes:
+    p, pairs = known.n_features, "y_mean" in about.released
+    if (known.second is not None) != pairs:
+        Node(None, f"{node.place}.second").refuse("the second table" if pairs else "null: there is no second table")
+    if known.second is None:
+        return {"p": p, "most": p, "codes": HASH_BUCKETS}
+    q = known.second.n_features
+    return {"p": p, "q": q, "p + q": p + q, "most": min(p, q)}
+
+
+def _told(about: About, node: Node, sizes: Sizes) -> dict[str, Any]:
+    """The parameters."""
+    told = [name for name in about.parameters if name != OPTIONAL or OPTIONAL in dict(node.items())]
+    fields = node.fields(*told)
+    values = {name: about.parameters[name](fields[name], sizes) for name in told}
+    checked(node, lambda: budget_of(values["epsilon"], values["delta"], values["rho"]))
+    return values
+
+
+MEMBERS = ("format", "sfumato", "estimator", "inputs", "parameters", "released", "ledger")
+FIRST, SECOND = "sfumato-model/1", "sfumato-model/2"
+VERSIONS = (FIRST, SECOND, FORMAT)
+CALIBRATED = ("PrivateSIR", "PrivateSparseSIR", "PrivatePCA", "PrivateLDA", "PrivateCCA")
+"""Estimators that once had the papers' methods among their own, with a calibration each."""
+ASSESSED_LATER = ("PrivateSIR", "PrivateSparseSIR")
+"""Estimators that say more about their errors since."""
+LOW, HIGH = (20, 100), (10, 50)
+SLICING = {"DPIni": LOW, "DPSIR": LOW, "RayleighFlowSIR": LOW} | dict.fromkeys(
+    ("DPSIni", "DPSSIR", "TruncatedRayleighFlowSIR"), HIGH
+)
+"""Slices and bins of the papers' methods, which could not be chosen."""
+
+
+def renew(node: Node) -> Node:
+    """The file as one of the newest version."""
+    for version, step in ((FIRST, _from_first), (SECOND, _from_second)):
+        if node.value["format"] == version:
+            node = step(node)
+    return node
+
+
+def _from_first(node: Node) -> Node:
+    """It held a `PrivateSIR`, of which the papers' noise was not said."""
+    top = node.fields(*MEMBERS)
+    top["estimator"].one_of(["PrivateSIR"])
+    inputs, parameters = (_members(top[name]) for name in ("inputs", "parameters"))
+    changed = {"inputs": inputs | {"second": None}, "parameters": parameters | {"calibration": "tight"}}
+    return Node(node.value | changed | {"format": SECOND})
+
+
+def _from_second(node: Node) -> Node:
+    """The papers' methods were among those of the estimators; now they are estimators of their own."""
+    top = node.fields(*MEMBERS)
+    name, parameters, released = top["estimator"].value, _members(top["parameters"]), _members(top["released"])
+    if isinstance(released.get("choice"), dict):  # nothing was tested
+        released["choice"] = {"p_values": []} | released["choice"]
+    if "bounds" in released:  # nor was it said which features were not seen
+        released["unseen"] = None
+    changed: dict[str, Any] = {"format": FORMAT, "released": released}
+    if not isinstance(name, str) or name not in MOVED:
+        return Node(node.value | changed)
+    method = parameters.get("method")
+    moved = MOVED[name].get(method) if isinstance(method, str) else None
+    if name in CALIBRATED:
+        Node(parameters.get("calibration"), "parameters.calibration").one_of(("tight", "paper"))
+    if moved is None:
+        parameters.pop("calibration", None)
+        if name in ASSESSED_LATER:
+            released |= dict.fromkeys(("privacy_errors", "loadings_errors", "verdict"))
+            released["solver"] = None if method == "auto" or name != "PrivateSIR" else method
+        return Node(node.value | changed | {"parameters": parameters})
+    for gone in ("method", "picture"):
+        parameters.pop(gone, None)
+    for gone in ("picture", "screen"):
+        released.pop(gone, None)
+    if moved in SLICING:
+        parameters["n_slices"], parameters["n_bins"] = SLICING[moved]
+    if moved == "DPSIR":
+        parameters["batches"] = "full" if method == "dp-sir-full" else "parts"
+    return Node(node.value | changed | {"estimator": moved, "parameters": parameters})
+
+
+def _members(node: Node) -> dict[str, Any]:
+    return {name: member.value for name, member in node.items()}

@@ -1,0 +1,101 @@
+"""Canonical correlations from a released joint covariance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.bounds import Grid
+from sfumato.privacy.asking import Asking
+from sfumato.privacy.plan import Line
+from sfumato.steps.covariance import Measuring, rounder
+from sfumato.steps.dimension import Choice
+from sfumato.steps.shape import RoughShape
+from sfumato.steps.symmetric import inverse_root, noise_edge, raised
+from sfumato.typing import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """Canonical weights as unit rows, (k, p) and (k, q), their correlations, and the evidence for k."""
+
+    x_weights: FloatArray
+    y_weights: FloatArray
+    correlations: FloatArray
+    choice: Choice
+
+
+def canonical(covariance: FloatArray, p: int, noise_std: float, n: float, k: int | None) -> Canonical:
+    """Singular vectors of ``Sxx^(-1/2) Sxy Syy^(-1/2)``.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (p + q, p + q)
+        Joint, x first; positive definite.
+    noise_std : float
+        Noise of an entry of the whitened cross-covariance.
+    k : int or None
+        None counts the correlations above the edge of noise and sampling, whose entries have variance ``1 / n``.
+
+    Examples
+    --------
+    >>> joint = np.array([[4.0, 1.0], [1.0, 1.0]])
+    >>> canonical(joint, 1, 0.0, 1e6, 1).correlations
+    array([0.5])
+    """
+    x_root, y_root = (_root(block) for block in (covariance[:p, :p], covariance[p:, p:]))
+    u, s, vt = np.linalg.svd(x_root @ covariance[:p, p:] @ y_root, full_matrices=False)
+    q = len(covariance) - p
+    edge = 1.1 * float(np.hypot(noise_std, 1.0 / np.sqrt(n)) * (np.sqrt(p) + np.sqrt(q)))
+    found = max(1, int((s > edge).sum())) if k is None else k
+    choice = Choice(found, s, edge, k is not None)
+    x_weights, y_weights = unit_rows((x_root @ u[:, :found]).T), unit_rows((y_root @ vt[:found].T).T)
+    return Canonical(x_weights, y_weights, np.clip(s[:found], 0.0, 1.0), choice)
+
+
+def _root(block: FloatArray) -> FloatArray:
+    """Inverse root, guarded against rounding only."""
+    return inverse_root(block, max(1e-12 * float(np.trace(block)), 1e-300))
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Rows of length one."""
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
+
+
+def orthonormal_rows(rows: FloatArray) -> FloatArray:
+    """Gram-Schmidt, in order, keeping each row's side."""
+    q, r = np.linalg.qr(rows.T)
+    return np.asarray((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T)
+
+
+SHAPE = RoughShape(0.03, 0.16)
+ROUNDER = Measuring("rounder", "better covariance of both tables", 0.24)
+JOINT = Measuring("joint", "joint covariance of both tables", 0.48)
+
+
+@dataclass(frozen=True, slots=True)
+class JointPairs:
+    """The step that finds canonical pairs: shape, a rounder covariance, and the joint one."""
+
+    shape: RoughShape = SHAPE
+    rounder: Measuring = ROUNDER
+    joint: Measuring = JOINT
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Those of the three."""
+        return (*self.shape.lines, *self.rounder.lines, *self.joint.lines)
+
+    def run(self, grid: Grid, p: int, n: float, k: int | None) -> Asking[tuple[FloatArray, Canonical]]:
+        """Mean of both tables (the first p columns are x) and canonical weights, in their units.
+
+        Whitening both tables *together* makes the noise of the last release proportional to the sampling error of every
+        covariance, whatever the correlations: that of nearly equal combinations is as small as they are.
+        """
+        rough = yield from self.shape.run(grid, n)
+        whitening = rounder((yield from self.rounder.run(rough, n)))
+        joint = yield from self.joint.run(whitening, n)
+        back = np.linalg.pinv(whitening.exact_matrix / grid.half_width)
+        repaired = raised(joint.matrix, noise_edge(joint.noise_std, grid.n_features))
+        found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, k)
+        return grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found

@@ -1,0 +1,395 @@
+"""Bounds bought from the budget: middle and scale of every feature from four histograms, read by two rules.
+
+Wide is nearly harmless, narrow is not: records are clipped and whitened privately later, so bounds that are four times
+too wide cost next to nothing, while bounds that are too narrow cut off what explains the response. Both rules
+therefore act on what surely is so, and err on the wide side.
+
+*Half*: where a narrow window surely holds half of the records of a feature, its middle is there. A feature that is
+not far from zero, compared to its spread, has the middle zero.
+
+*Reach*: the scale is read off the distances from the middle, as far out as counts surely are not zero. Many equal
+values (rare events, zeros of an inflated count) do not hide the others, since a distance of zero has its own bin.
+"""
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.bounds import Bounds, Grid, PartialBounds
+from sfumato.errors import AccuracyWarning, InputError
+from sfumato.privacy.asking import Asking, ask
+from sfumato.privacy.plan import Line
+from sfumato.release import Release
+from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.histograms import OCTAVES, DistanceHistograms, LinearHistograms, OctaveHistograms
+from sfumato.steps.noisy_histograms import SEEN, likely_end, narrowest_half, seen_bins, standing_out
+from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, IntArray
+
+PARTS = {"magnitude": 0.15, "zoom 1": 0.10, "zoom 2": 0.10, "distance": 0.65}
+"""Parts of the share. The scale decides more than the middle, and its counts are small: it gets most."""
+PURPOSES = {
+    "magnitude": "order of magnitude of each feature",
+    "zoom 1": "rough middle of each feature",
+    "zoom 2": "middle of each feature",
+    "distance": "spread of each feature",
+    "standard": "mean and standard deviation of each feature",
+}
+QUESTIONS: dict[str, type[BoundedSum]] = {
+    "magnitude": OctaveHistograms,
+    "zoom 1": LinearHistograms,
+    "zoom 2": LinearHistograms,
+    "distance": DistanceHistograms,
+    "standard": LinearHistograms,
+}
+STANDARD = 0.5
+"""Part of the last histogram, where features are to be standardised, beside the others' 1."""
+ZOOM = 128
+"""Bins of a zoom."""
+HOPELESS, DOUBTFUL = 90.0, 330.0
+"""Least ``n mu / sqrt(p)`` with which bounds are found at all, and with which features far from zero are, too."""
+STANDARD_BINS = 32
+"""Bins from which mean and standard deviation are read."""
+WIDTH = 8.0
+"""Least half width of the bounds found, in root mean squares from the middle. A feature of which known bounds say
+everything is that many half widths wide, so that its unit is like that of the others."""
+SEEN_IN_BOX = 4.0
+"""Standard errors by which a count inside known bounds is surely not zero."""
+AGREE = 3.0
+"""Factor within which the units of features agree well enough."""
+PLACED = 8.0
+"""Standard errors of records off the middle that stand out nowhere: enough to tell where they are likely to be ..."""
+MISSING = 2.0
+"""... or only that there are some."""
+HEAVIEST = 1.0 / 3.0
+"""Slowest fall of a tail, from an octave to the next; at a quarter, each octave adds as much to the mean square."""
+RATHER_UNIT = 0.9
+"""How much rather those few are taken for rare events, 0 and 1, than for rare amounts of another size."""
+UNIT = OCTAVES + 1
+"""Number of octaves of distance up to and with that of the number one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A search for bounds: what is known of the features, and the share of the budget it takes.
+
+    `insists` says that it is to be made even where public numbers say that it will hardly find anything; `standardises`
+    that the middle is to be near the mean and the scale near the standard deviation, since features are compared
+    with those of others (sites in units of their own).
+    """
+
+    known: PartialBounds
+    share: float
+    insists: bool = False
+    standardises: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Bounds of every feature, those given or those found, and the unit in which it is measured.
+
+    `unit` has the centre and half width of the grid, where the spread inside the bounds was looked for; None: they
+    are those of the bounds. `unseen` marks features whose records showed no spread, so that the scale is a guess.
+    """
+
+    bounds: Bounds
+    unseen: NDArray[np.bool_]
+    unit: tuple[FloatArray, FloatArray] | None = None
+
+    @property
+    def grid(self) -> Grid:
+        """The integer grid."""
+        if self.unit is None:
+            return self.bounds.grid(len(self.unseen))
+        return Grid(*self.unit, limits=np.array([self.bounds.lower, self.bounds.upper]))
+
+
+def location_share(known: PartialBounds, n_records: int | None, mu: float) -> float:
+    """The share of the budget that the search takes, from public numbers alone; 0: there is nothing to be gained.
+
+    ``2 p / (n mu)^2`` is the variance of a histogram's noise, as part of the records, if the search took the whole
+    budget. Where bounds are to be found it is brought to 1e-5 (a third of a per cent of the records), within reason:
+    a fit that is left less than four fifths of the budget loses more than better bounds bring. Where all bounds are
+    known, only the scale inside is at stake: a few hundredths of the records may hide, and the search takes a few
+    hundredths of the budget or, where that would show too little, nothing.
+
+    >>> nothing, box = PartialBounds.nothing, PartialBounds.of(Bounds(0, 1), 15)
+    >>> [round(location_share(nothing(p), 20_000, 0.237), 3) for p in (5, 15, 60)]
+    [0.08, 0.134, 0.2]
+    >>> location_share(nothing(5), None, 0.237)
+    0.12
+    >>> [round(location_share(box, n, 0.237), 3) for n in (20_000, 8_000, 800)]
+    [0.022, 0.04, 0.0]
+    """
+    searches = known.unknown.size > 0
+    if n_records is None:
+        return 0.12 if searches else 0.02
+    variance = 2.0 * known.asked.size / max(n_records * min(mu, 1e6), 1e-9) ** 2
+    if searches:
+        return float(np.clip(variance / 1e-5, 0.08, 0.20))
+    return float(np.clip(variance / 6e-5, 0.01, 0.04)) if variance < 2.8e-5 else 0.0
+
+
+def assume_bounds(
+    bounds: Bounds | Location, n_features: int, box: float, n_records: int | None, mu: float
+) -> Bounds | Location:
+    """Bounds, or the search for them, of another number of records and features within ``+-box``: for forecasts."""
+    if isinstance(bounds, Bounds):
+        return Bounds(-box, box)
+    searched = PartialBounds.nothing(n_features)
+    known = searched if bounds.known.unknown.size else PartialBounds.of(Bounds(-box, box), n_features)
+    share = location_share(known, n_records, mu)
+    return replace(bounds, known=known, share=share) if share > 0.0 else Bounds(-box, box)
+
+
+def check_search(location: Location, n_records: int | None, mu: float, stacklevel: int = 2) -> None:
+    """Refuse a search that public numbers say is in vain, and warn of one that may miss features.
+
+    ``n mu / sqrt(p)`` says how far counts of all records stand out of the noise of p histograms. Where the number of
+    records is private there is nothing to go by.
+    """
+    unknown = location.known.unknown.size
+    if n_records is None or not unknown or location.insists:
+        return
+    strength = n_records * mu / np.sqrt(unknown)
+    if strength < HOPELESS:
+        raise InputError(
+            f"bounds: {n_records} records are too few to find those of {unknown} features within this budget; give "
+            "bounds, if only of some features ({'age': (0, 120)}), raise epsilon, or insist with bounds='search'."
+        )
+    if strength < DOUBTFUL:
+        warnings.warn(
+            f"bounds: with {n_records} records and this budget, those of {unknown} features are found roughly, "
+            "and features far from zero (years, dates, offsets) may be dropped; give bounds for these.",
+            AccuracyWarning,
+            stacklevel=stacklevel,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Locating:
+    """The step that finds bounds, from noisy histograms alone; those that are what they are pass."""
+
+    bounds: Bounds | Location
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What the search may ask; nothing where the bounds are what they are."""
+        if isinstance(self.bounds, Bounds):
+            return ()
+        asked = {name: part for name, part in PARTS.items() if name != "magnitude" or self.bounds.known.unknown.size}
+        if self.bounds.standardises:
+            asked["standard"] = STANDARD
+        each = self.bounds.share / sum(asked.values())
+        return tuple(
+            Line(name, PURPOSES[name], each * part, "sqrt(2 p) / sqrt(p)", asks=QUESTIONS[name])
+            for name, part in asked.items()
+        )
+
+    def run(self, n_features: int, n_records: int | None) -> Asking[Located]:
+        """Bounds of each feature; `n_records` is None where the number is private, and read off the histograms."""
+        if isinstance(self.bounds, Bounds):
+            return settled(self.bounds, n_features)
+        return (yield from _search(self.bounds, n_records))
+
+
+def settled(bounds: Bounds, n_features: int) -> Located:
+    """Bounds about which nothing is asked."""
+    return Located(bounds, np.zeros(n_features, dtype=bool))
+
+
+def _search(location: Location, n_records: int | None) -> Asking[Located]:
+    """Every feature has a public fallback at every step, so that what the data look like never decides whether an error
+    is raised.
+    """
+    known = location.known
+    lower, upper = np.nan_to_num(known.lower, nan=-1.0), np.nan_to_num(known.upper, nan=1.0)
+    view = _View(lower, upper, np.zeros(known.n_features), np.zeros(known.n_features))
+    zoomed, asked = known.boxed, known.asked
+    view.middle[zoomed] = known.lower[zoomed] / 2 + known.upper[zoomed] / 2
+    if known.unknown.size:
+        counts = yield from ask(_about(OctaveHistograms(known.unknown.size), known.unknown, known), "magnitude")
+        zoomed = np.union1d(zoomed, view.place(known.unknown, counts, _total(counts, n_records)))
+    for name in ("zoom 1", "zoom 2"):
+        looked = zoomed if zoomed.size else asked  # the fewer features, the less noise; but what is planned is asked
+        counts = yield from ask(
+            _about(LinearHistograms(view.lower[looked], view.upper[looked], ZOOM), looked, known), name
+        )
+        if zoomed.size:
+            view.zoom(zoomed, counts, _total(counts, n_records))
+    counts = yield from ask(_about(DistanceHistograms(view.middle[asked], view.step[asked]), asked, known), "distance")
+    located = _bounds(known, view, counts, n_records)
+    if not location.standardises:
+        return located
+    counts = yield from ask(LinearHistograms(located.bounds.lower, located.bounds.upper, STANDARD_BINS), "standard")
+    return Located(_standard(located.bounds, counts), located.unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """Where each feature is looked for: a window, and what is known so far of its middle, to within a step."""
+
+    lower: FloatArray
+    upper: FloatArray
+    middle: FloatArray
+    step: FloatArray
+
+    def place(self, columns: IntArray, counts: Release, n: float) -> IntArray:
+        """Windows of the features that are far from zero: half of their records are in one or two octaves of a sign."""
+        first, end = narrowest_half(counts.value, _noise(counts), n, (1, 2))
+        centre = 2 * OCTAVES + 1
+        ends = np.array([first - centre, end - 1 - centre])
+        far = (end > 0) & (ends[0] * ends[1] > 0)
+        size, sign = np.abs(ends[:, far]), np.sign(ends[0, far])
+        near, distant = 2.0 ** (size.min(axis=0) - OCTAVES - 1.0), 2.0 ** (size.max(axis=0) - OCTAVES)
+        found: IntArray = columns[far]
+        self.lower[found], self.upper[found] = np.sort([sign * near, sign * distant], axis=0)
+        self.middle[found] = sign * np.sqrt(near * distant)
+        return found
+
+    def zoom(self, columns: IntArray, counts: Release, n: float) -> None:
+        """Shrink each window to the narrowest part that surely holds half of the records."""
+        first, end = narrowest_half(counts.value[:, 1:-1], _noise(counts), n, tuple(2**k for k in range(7)))
+        lower, width = self.lower[columns], (self.upper[columns] - self.lower[columns]) / ZOOM
+        low, high = lower + width * first, lower + width * end
+        # Floats around a huge middle must still tell the bins of the next zoom apart.
+        found = (end > 0) & (high - low > 1e-12 * np.maximum(np.abs(low), np.abs(high))) & (width > 1e-145)
+        at = columns[found]
+        self.lower[at], self.upper[at] = low[found], high[found]
+        self.middle[at] = low[found] / 2 + high[found] / 2
+        # Where no part of the window holds half, the records are spread over it: they are told apart to within a bin.
+        self.step[columns] = width
+
+
+def _bounds(known: PartialBounds, view: _View, counts: Release, n_records: int | None) -> Located:
+    """The last reading: units from the distances, bounds where they were not known."""
+    asked, n = known.asked, _total(counts, n_records)
+    noise = _noise(counts)
+    total_noise = 0.0 if n_records is not None else noise * float(np.sqrt(counts.value.shape[1] / len(asked)))
+    boxed = np.isin(asked, known.boxed)
+    middle, step = view.middle[asked], view.step[asked]
+    widest = np.maximum(middle - known.lower[asked], known.upper[asked] - middle)  # nan where nothing is known
+    half, shown = _half_widths(counts.value, noise, n, total_noise, np.where(boxed, widest, np.inf))
+    # Far from zero and no spread to be seen: so wide that the feature weighs nothing, rather than a guess.
+    half = np.where(~shown & (middle != 0), np.abs(middle), np.maximum(half, step))
+    half = np.maximum(half, 2.0**-30 * np.abs(middle))  # floats must tell both ends apart
+    # Nothing was seen inside known bounds: as wide as they allow from the middle, which is where most records are.
+    half = np.where(boxed & ~shown, widest, half)
+    centre, half_width = known.lower / 2 + known.upper / 2, known.upper / 2 - known.lower / 2
+    told = boxed & shown
+    middle[told], half[told] = _agreeing(middle[told], half[told], centre[asked[told]], half_width[asked[told]])
+    half_width *= WIDTH
+    centre[asked], half_width[asked] = middle, half
+    lower, upper, unseen = known.lower.copy(), known.upper.copy(), np.zeros(known.n_features, dtype=bool)
+    found = known.unknown
+    lower[found], upper[found] = (centre - half_width)[found], (centre + half_width)[found]
+    unseen[asked] = ~shown
+    return Located(Bounds(lower, upper), unseen, (centre, half_width))
+
+
+def _agreeing(
+    middle: FloatArray, half: FloatArray, centre: FloatArray, half_width: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Units inside known bounds: in proportion to the bounds, but for features that clearly are not.
+
+    What was found is noisy, the bounds are not. Units need to agree within a small factor only.
+    """
+    ratio = half / half_width
+    usual = np.median(ratio) if len(ratio) else 1.0
+    agrees = np.abs(np.log(ratio / usual)) < np.log(AGREE)
+    half = np.where(agrees, usual * half_width, half)
+    return np.where(agrees & (np.abs(middle - centre) < half / WIDTH), centre, middle), half
+
+
+def _half_widths(
+    counts: FloatArray, noise: float, n: float, total_noise: float, widest: FloatArray
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Half widths from histograms of distances, and which features showed a distance of their own.
+
+    `widest` is how far known bounds let a record be from the middle; infinite where they are not known.
+
+    A feature of which nothing stands out, though records are missing from the middle, has its scale where they most
+    likely are. All others of which nothing shows are looked at together; if they show nothing either, they are taken
+    for 0 and 1, which is right for rare events.
+    """
+    # Inside a box few octaves can hold records: less is needed to tell that they do, and a false alarm is harmless
+    # because those beyond the box are not looked at.
+    boxed = np.isfinite(widest)
+    needed = np.where(boxed, SEEN_IN_BOX, SEEN)
+    seen = np.array([seen_bins(row, noise, factor) for row, factor in zip(counts, needed, strict=True)])
+    off = n - np.where(seen[:, 0], counts[:, 0], 0.0)
+    counts, seen = counts[:, 1:], seen[:, 1:]
+    inside = np.ceil(np.log2(np.where(boxed, widest, 1.0))) + OCTAVES
+    seen &= ~boxed[:, None] | (np.arange(1, counts.shape[1] + 1) <= inside[:, None])
+    ends = (seen * np.arange(1, counts.shape[1] + 1)).max(axis=1)
+    error = float(np.hypot(noise, total_noise))
+    sure = off - MISSING * error
+    shown = ends > 0
+    for j in np.flatnonzero(~shown & ~boxed & (sure > 0.0)):
+        placed = off[j] > PLACED * error
+        end = likely_end(counts[j], noise, sure[j], UNIT, 0.5 if placed else RATHER_UNIT)
+        shown[j], ends[j] = placed, end if placed or end > UNIT else 0
+    half = np.array([_half_width(row, noise, n, end) if end else 1.0 for row, end in zip(counts, ends, strict=True)])
+    blank = (ends == 0) & ~boxed
+    pool, size = counts[blank].sum(axis=0), max(int(blank.sum()), 1)
+    together = np.flatnonzero(seen_bins(pool, noise * float(np.sqrt(size))))
+    if together.size:
+        half[blank] = _half_width(pool, noise * float(np.sqrt(size)), n * size, int(together[-1]) + 1)
+    return half, shown
+
+
+def _half_width(counts: FloatArray, noise: float, n: float, end: int) -> float:
+    """As far as the first `end` octaves reach, or `WIDTH` root mean squares of the distances, tail included."""
+    tail = _tail(counts, noise, end)
+    likely = np.concatenate([np.maximum(counts[:end], 0.0), tail])
+    outer = 2.0 ** (np.arange(len(likely)) - OCTAVES + 1.0)
+    square = 3.0 / (8.0 * np.log(2.0)) * outer**2  # of a distance spread evenly over an octave on the log scale
+    return max(float(outer[end - 1]), WIDTH * float(np.sqrt(likely @ square / max(n, 1.0))))
+
+
+def _tail(counts: FloatArray, noise: float, end: int) -> FloatArray:
+    """Counts beyond the last octave that is seen, as they go on falling, down to a single record.
+
+    They fall at the rate of the last two octaves, or as fast as the next count surely says. A light tail adds next to
+    nothing; of a heavy one, the rare records far out make up most of the scale.
+    """
+    before, last = (float(counts[end - k]) if end >= k else 0.0 for k in (2, 1))
+    if last <= 1.0:
+        return np.empty(0)
+    following = float(counts[end]) - 2.0 * noise if end < len(counts) else 0.0
+    rate = min(last / max(before, 1.0), following / last, HEAVIEST)
+    if rate <= 1e-6:
+        return np.empty(0)
+    return np.asarray(last * rate ** np.arange(1, int(np.log(last) / -np.log(rate)) + 1))
+
+
+def _standard(bounds: Bounds, counts: Release) -> Bounds:
+    """Bounds ``mean +- WIDTH sd`` of the binned distribution, by the bins that stand out if they hold most records."""
+    width = (bounds.upper - bounds.lower) / STANDARD_BINS
+    middle = bounds.lower[:, None] + width[:, None] * (np.arange(STANDARD_BINS) + 0.5)
+    heavy = standing_out(Release(counts.value[:, 1:-1], counts.noise_std[:, 1:-1]))
+    total = heavy.sum(axis=1)
+    weight = heavy / np.maximum(total, 1e-300)[:, None]
+    mean = (weight * middle).sum(axis=1)
+    sd = np.sqrt(np.maximum((weight * (middle - mean[:, None]) ** 2).sum(axis=1), width**2 / 12.0))
+    known = total > 0.7 * np.maximum(counts.value.sum(axis=1), 1.0)  # else many equal values would hide the others
+    lower = np.where(known, mean - WIDTH * sd, bounds.lower)
+    return Bounds(lower, np.where(known, mean + WIDTH * sd, bounds.upper))
+
+
+def _about(query: BoundedSum, columns: IntArray, known: PartialBounds) -> BoundedSum:
+    """The question about some columns; about all of them it is the question itself."""
+    return query if columns.size == known.n_features else OnColumns(query, columns)
+
+
+def _noise(counts: Release) -> float:
+    return float(counts.noise_std.max())
+
+
+def _total(counts: Release, n_records: int | None) -> float:
+    """Number of records: public, or what the histograms add up to, each of them to all."""
+    if n_records is not None:
+        return float(n_records)
+    return max(float(counts.value.sum()) / len(counts.value), 1.0)

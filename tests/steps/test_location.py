@@ -1,0 +1,124 @@
+"""Bounds that were bought: of tables as they are, with some of them known, and inside known ones."""
+
+import numpy as np
+import pytest
+
+from sfumato import AccuracyWarning, Bounds, InputError
+from sfumato.bounds import PartialBounds
+from sfumato.privacy.asking import drive
+from sfumato.steps.location import Locating, Location, check_search, location_share
+
+N = 10_000
+RHO = 0.237**2 / 2 * 0.12
+"""What is spent on location at epsilon = 1, delta = 1e-6."""
+
+
+def located(make, x, known=None, n_records=N, **more):
+    known = PartialBounds.nothing(x.shape[1]) if known is None else known
+    location = Location(known, 1.0)
+    curator = make(x, np.zeros(len(x)), Locating(location).lines, **more)
+    return drive(Locating(location).run(x.shape[1], n_records), curator)
+
+
+def awkward(rng, n=N):
+    """Columns as tables have them, and the scale of each."""
+    u = rng.normal(size=(n, 9))
+    columns = {
+        "events": (u[:, 0] > 1.645, 0.22),
+        "rare events": (u[:, 1] > 2.43, 0.087),
+        "inflated": (np.where(u[:, 2] < 0.84, 0.0, 1e3 * np.exp(u[:, 2])), 2e3),
+        "heavy": (u[:, 3] / np.sqrt(rng.chisquare(2, n) / 2), 2.0),
+        "ids": (rng.integers(10**6, 10**7, n), 2.6e6),
+        "offset": (1e9 + 1e6 * u[:, 5], 1e6),
+        "tiny": (1e-6 * (u[:, 6] + 2), 1e-6),
+        "years": (np.round(1985 + 12 * u[:, 7]), 12.0),
+        "skewed": (np.exp(1.2 * u[:, 8]) * 1e4, 3e4),
+    }
+    return np.column_stack([values for values, _ in columns.values()]), np.array([s for _, s in columns.values()])
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_awkward_columns_have_bounds_of_their_own_scale(noisy, relation):
+    for seed in range(5):
+        x, scale = awkward(np.random.default_rng(seed))
+        n = N if relation == "replace" else None
+        found = located(noisy, x, n_records=n, seed=seed, rho=RHO, relation=relation)
+        half = found.grid.half_width
+        assert (half > 1.5 * scale).all() and (half < 32 * 8 * scale).all()
+        inside = (x >= found.bounds.lower) & (x <= found.bounds.upper)
+        assert inside.mean(axis=0).min() > 0.98
+
+
+def test_a_constant_is_named_and_weighs_nothing(noisy):
+    x = np.column_stack([np.random.default_rng(0).normal(size=N), np.full(N, 0.0), np.full(N, 1e6)])
+    found = located(noisy, x, rho=RHO)
+    assert found.unseen.tolist() == [False, True, True]
+    assert found.grid.half_width[1] == 1.0 and found.grid.half_width[2] == pytest.approx(1e6, rel=0.1)
+
+
+def test_the_scale_inside_bounds_is_found_however_wide_they_are(noisy):
+    rng = np.random.default_rng(1)
+    x = np.column_stack([rng.normal(5, 2, N), np.exp(rng.normal(size=N)), rng.uniform(-1, 1, N)])
+    known = PartialBounds.of(Bounds([-1000, 0, -1], [1000, 5000, 1]), 3)
+    found = located(noisy, x, known, rho=RHO / 3)
+    ratio = found.grid.half_width / np.array([2.0, 2.0, 0.58])
+    assert ratio.min() > 4 and ratio.max() < 40
+    assert found.bounds == Bounds([-1000, 0, -1], [1000, 5000, 1])
+
+
+def test_values_outside_known_bounds_are_moved_to_them(silent):
+    x = np.random.default_rng(2).normal(size=(N, 2))
+    grid = located(silent, x, PartialBounds.of(Bounds(-1, 1), 2)).grid
+    np.testing.assert_array_equal(grid.integers(x), grid.integers(np.clip(x, -1, 1)))
+    assert np.abs(grid.integers(x)).max() <= 2**grid.bits
+
+
+def test_nothing_is_asked_about_features_whose_type_says_everything(silent):
+    x = np.column_stack([np.random.default_rng(3).normal(size=N), np.ones(N), np.full(N, 3.0)])
+    known = PartialBounds.of({2: range(1, 8)}, 3).with_binary([1])
+    assert known.asked.tolist() == known.unknown.tolist() == [0]
+    location = Location(known, 1.0)
+    curator = silent(x, np.zeros(N), Locating(location).lines)
+    found = drive(Locating(location).run(3, N), curator)
+    assert all("1 selected features" in entry.query for entry in curator._ledger.entries)
+    assert found.bounds.lower[1:].tolist() == [0.0, 1.0] and found.bounds.upper[1:].tolist() == [1.0, 7.0]
+
+
+def test_bounds_known_of_all_features_need_no_magnitudes_and_nothing_at_all_for_few_records():
+    known = PartialBounds.of(Bounds(0, 1), 4)
+    assert [line.name for line in Locating(Location(known, 0.02)).lines] == ["zoom 1", "zoom 2", "distance"]
+    assert location_share(known, 300, 0.2) == 0.0 < location_share(known, 30_000, 0.2) <= 0.04
+
+
+def test_public_numbers_alone_decide_whether_a_search_is_refused_or_doubted():
+    search = Location(PartialBounds.nothing(9), 0.1)
+    with pytest.raises(InputError, match=r"^bounds: 1000 records are too few to find those of 9 features"):
+        check_search(search, 1000, 0.2)
+    with pytest.warns(AccuracyWarning, match=r"^bounds: with 3000 records"):
+        check_search(search, 3000, 0.2)
+    check_search(search, 10_000, 0.2)
+    check_search(search, None, 0.2)
+    check_search(Location(search.known, 0.1, insists=True), 10, 0.2)
+    check_search(Location(PartialBounds.of(Bounds(0, 1), 9), 0.1), 10, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (1, "must be a sfumato Bounds, a mapping"),
+        ("find", "must be a sfumato Bounds, a mapping"),
+        ({"weight": (0, 1)}, "there is no column 'weight'"),
+        ({3: (0, 1)}, "there is no column 3"),
+        ({True: (0, 1)}, "there is no column True"),
+        ({"age": (0, 1), 0: (0, 1)}, "named twice"),
+        ({"age": 5}, "needs \\(lower, upper\\)"),
+        ({"age": (0, 1, 2)}, "needs \\(lower, upper\\)"),
+        ({"age": (1, 0)}, "below its upper bound"),
+        ({"age": range(3, 4)}, "needs \\(lower, upper\\)"),
+        ({"age": ([0, 1], 2)}, "needs \\(lower, upper\\)"),
+    ],
+)
+def test_bounds_of_some_columns_that_make_no_sense_are_refused(given, says):
+    with pytest.raises(InputError, match=says) as error:
+        PartialBounds.of(given, 3, ["age", "income", "grade"])
+    assert str(error.value).startswith("bounds") and "\n" not in str(error.value)

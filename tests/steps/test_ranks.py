@@ -1,0 +1,87 @@
+"""Bins of the response that adapt to where it lives."""
+
+import numpy as np
+import pytest
+
+from sfumato.privacy.asking import drive
+from sfumato.records import Response
+from sfumato.release import Release
+from sfumato.statistics.histograms import Bins
+from sfumato.steps.picture import groups
+from sfumato.steps.ranks import Ranking, Ranks, refine
+
+N = 4000
+
+
+def ranks_of(make, y, response=None, **more):
+    response = response or Response()
+    curator = make(np.zeros((len(y), 1)), y, Ranking(response, 1.0).lines, response=response, **more)
+    return drive(Ranking(response, 1.0).run(), curator)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+def test_probabilities_are_the_shares_of_records_and_no_bin_holds_most_of_them(silent, scale, shift):
+    y = np.random.default_rng(0).normal(size=N) * scale + shift * scale
+    ranks = ranks_of(silent, y)
+    shares = np.bincount(np.digitize(y, ranks.bins.edges), minlength=ranks.bins.count) / N
+    assert np.allclose(ranks.probabilities, shares, atol=1e-5)
+    assert ranks.total == pytest.approx(N, abs=0.01)
+    assert ranks.probabilities.max() < 0.2 and (np.diff(ranks.bins.edges) > 0).all()
+
+
+def test_bins_adapt_to_noisy_answers_too(noisy):
+    y = np.random.default_rng(1).exponential(size=20_000)
+    ranks = ranks_of(noisy, y, seed=3)
+    shares = np.bincount(np.digitize(y, ranks.bins.edges), minlength=ranks.bins.count) / len(y)
+    assert shares.max() < 0.2
+    assert ranks.probabilities.sum() == pytest.approx(1.0) and (ranks.probabilities >= 0).all()
+
+
+@pytest.mark.parametrize("y", [np.zeros(50), np.full(50, 1e308), np.full(50, 5e-324), np.array([-1e308, 1e308])])
+def test_responses_that_cannot_be_told_apart_leave_finite_bins(silent, noisy, y):
+    for make in (silent, noisy):
+        ranks = ranks_of(make, y)
+        assert np.isfinite(ranks.bins.edges).all() and len(ranks.bins.edges) >= 1
+        assert ranks.probabilities.sum() == pytest.approx(1.0)
+
+
+def test_a_lone_record_among_noise_raises_nothing(noisy):
+    for seed in range(5):
+        ranks = ranks_of(noisy, np.array([0.3]), seed=seed, rho=1e-4)
+        assert ranks.probabilities.sum() == pytest.approx(1.0)
+
+
+def test_undeclared_classes_are_found_among_the_buckets(noisy):
+    codes = np.random.default_rng(2).choice([17, 900, 4000], p=[0.5, 0.3, 0.2], size=N)
+    ranks = ranks_of(noisy, codes, Response(categories=4096, hashed=True))
+    assert set(np.flatnonzero(ranks.probabilities)) == {17, 900, 4000}
+    assert ranks.probabilities[[17, 900, 4000]] == pytest.approx([0.5, 0.3, 0.2], abs=0.05)
+
+
+def test_refining_cuts_only_what_stands_out_of_the_noise():
+    counts = Release(np.array([50.0, 1000.0, 2.0, 10.0, 900.0]), np.full(5, 5.0))
+    edges = refine(np.array([0.0, 1.0, 2.0, 3.0]), counts, 10)
+    assert (np.diff(edges) > 0).all()
+    assert edges.min() == 0.0 and edges.max() == 1.0  # open ends are never cut, and (2, 3) is below three noises
+
+
+def test_refining_pure_noise_leaves_one_public_edge():
+    assert refine(np.array([0.0, 1.0, 2.0]), Release(np.zeros(4), np.ones(4)), 10).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("most", [2, 5, 16])
+def test_groups_cover_all_bins_in_order_with_increasing_edges(most):
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        shares = rng.dirichlet(np.full(30, 0.3))
+        group_of, edges = groups(Ranks(Bins(np.arange(29.0)), shares, 1.0), most)
+        assert (np.diff(group_of) >= 0).all() and set(group_of) == set(range(len(edges) - 1))
+        assert len(edges) <= most + 1 and (np.diff(edges) > 0).all()
+        assert edges[0] == 0.0 and edges[-1] == pytest.approx(1.0)
+
+
+def test_classes_beyond_the_likeliest_share_the_last_group():
+    shares = np.array([0.1, 0.4, 0.0, 0.3, 0.2])
+    group_of, edges = groups(Ranks(Bins(np.empty(0), categories=5), shares, 1.0), 3)
+    assert group_of.tolist() == [2, 0, 2, 1, 2] and edges.tolist() == [0, 1, 2, 3]
