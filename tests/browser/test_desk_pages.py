@@ -28,7 +28,7 @@ CONTRAST = """(() => {
       const a = light(rgb(getComputedStyle(e).color)), b = light(ground(e));
       return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); }));
 })()"""
-UNNAMED = """[...document.querySelectorAll(':is(input, select, textarea, button, meter, progress)')]
+UNNAMED = """[...document.querySelectorAll(':is(input, select, textarea, button, progress, [role=meter])')]
   .filter(e => e.type !== 'hidden' && !(e.labels && e.labels.length && e.labels[0].textContent.trim())
     && !e.getAttribute('aria-label') && !e.innerText).map(e => e.outerHTML)"""
 ORPHANS = """[...document.querySelectorAll('#mistakes a')].filter(a => !document.querySelector(

@@ -9,9 +9,8 @@ import pytest
 from typer.main import get_command
 
 from sfumato.cli.app import app
-from sfumato.cli.options import categories, names
 from sfumato.errors import InputError
-from sfumato.study.options import explain_fit, prepare
+from sfumato.study.options import explain_fit, prepare, read_categories, split_names
 from sfumato.web.declaration import Declaration, visible
 from sfumato.web.desk import Desk
 
@@ -42,8 +41,8 @@ def said() -> Declaration:
 def test_the_command_says_what_was_declared(said):
     read = parsed(said.words(Path("runs/x"), Path("account.jsonl")))
     assert read["data"] == "patients.csv" and read["response"] == "los" and read["estimator"] == "sir"
-    assert names(read["features"]) == ["age", "bmi", "ward"]
-    assert categories(read["categorical"]) == {"ward": ["north", "south"]}
+    assert split_names(read["features"]) == ["age", "bmi", "ward"]
+    assert read_categories(read["categorical"]) == {"ward": ["north", "south"]}
     assert read["epsilon"] == 0.7 and read["delta"] == 1e-6 and read["directions"] == "2"
     assert read["bounds"] == "runs/x/bounds.toml" and read["cap_ledger"] == Path("account.jsonl")
     assert read["out"] == Path("runs/x/result") and read["picture"] is False
@@ -54,16 +53,16 @@ def test_odd_names_reach_the_command_unharmed(name):
     said = Declaration(name, response=name, features=(name, "other"), person=name, classes=(name,))
     read = parsed(said.words(Path("runs/x"), Path("a.jsonl")))
     assert read["data"] == read["response"] == read["person"] == name
-    assert names(read["features"]) == [name, "other"] and names(read["classes"]) == [name]
+    assert split_names(read["features"]) == [name, "other"] and split_names(read["classes"]) == [name]
     assert shlex.split(said.command(Path("runs/x"), Path("a.jsonl")))[1:] == said.words(Path("runs/x"), Path("a.jsonl"))
 
 
-def test_the_plan_of_the_desk_is_the_plan_of_the_command(folder, said):
+def test_the_explain_fit_the_desk_is_the_explain_fit_the_command(folder, said):
     desk = Desk(folder)
     desk.open()
     run = desk.declare(said)
-    study, wishes = said.study(folder, run.folder)
-    assert desk.explain(run).rows() == explain_fit(*prepare(study, wishes)).rows()
+    study, options = said.study(folder, run.folder)
+    assert desk.explain(run).rows() == explain_fit(*prepare(study, options)).rows()
     assert desk.explain(run).n_samples == 3000
     assert desk.explain(run, 50).n_samples == 50
 
@@ -74,8 +73,8 @@ def test_bounds_of_odd_names_are_read_back(tmp_path):
     desk.open()
     bounds = {name: (0.0, float(i + 1)) for i, name in enumerate(ODD)}
     run = desk.declare(Declaration("odd.parquet", response="y", features=tuple(ODD), bounds=bounds))
-    study, wishes = run.said.study(tmp_path, run.folder)
-    estimator, _ = prepare(study, wishes)
+    study, options = run.said.study(tmp_path, run.folder)
+    estimator, _ = prepare(study, options)
     assert estimator.bounds.upper.tolist() == [float(i + 1) for i in range(len(ODD))]
 
 

@@ -1,8 +1,8 @@
 """Deliberate mistakes on the forms: each gets one helpful sentence, and spends nothing."""
 
 import pytest
-from sfumato.files import open_tables
 
+from sfumato.sources.formats import open_tables
 from sfumato.web.desk import Desk
 from sfumato.web.forms import FormError, Terms, columns_of, fields_of, first_fields, read_declaration, read_settings
 

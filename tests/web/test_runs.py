@@ -111,7 +111,9 @@ def test_a_fit_that_is_stopped_gives_back_the_rest_and_can_be_planned_again(fold
         page = client.get(f"/runs/{run}").text
         assert 'role="status"' in page and 'http-equiv="refresh"' in page  # without a script the page reloads itself
         assert "another fit is running" in client.post(f"/runs/{declared(folder, FAST)}/fit").text
-        assert client.post(f"/runs/{run}/stop").status == 303
+        told = client.post(f"/runs/{run}/stop")
+        assert "stop it once more" in client.get(told.place).text or Desk(folder).run(run).state != "running"
+        client.post(f"/runs/{run}/stop")
         ended = wait(client, run, lambda now: now["state"] != "running")
         shown = client.get(f"/runs/{run}").text
         spent = ledger(folder)
@@ -141,22 +143,27 @@ def test_a_fit_outlives_a_server_that_was_killed_and_ends_in_order_with_the_next
     assert len(kept) == 1 and not kept[0].unspent and "all hashes agree" in ledger(folder).verify()
 
 
-def test_a_table_that_cannot_be_read_is_told_with_the_plan_and_nothing_is_spent(served):
+def test_what_a_fit_complains_of_is_shown_and_nothing_is_spent(served):
     (served.folder / "holes.csv").write_text("a,b,y\n1,2,3\n4,,6\n" + "1,2,3\n" * 200)
     run = declared(served.folder, Declaration("holes.csv", response="y", features=("a", "b"), search=True))
-    for answer in (served.get(f"/runs/{run}"), served.post(f"/runs/{run}/fit")):
-        assert "has missing or infinite values" in answer.text and answer.status == 422
-    assert ledger(served.folder).total() == 0.0 and Desk(served.folder).run(run).state == "planned"
-
-
-def test_what_a_fit_complains_of_is_shown(served):
-    run = declared(served.folder, FAST)
-    (served.folder / "sfumato" / "runs" / run / "result").touch()  # where the results should go
     served.post(f"/runs/{run}/fit")
     wait(served, run, lambda now: now["state"] == "stopped")
     page = served.get(f"/runs/{run}").text
-    assert "result is a file; name a directory." in page and "Nothing was spent." in page
+    assert "has missing or infinite values" in page and "Nothing was spent." in page
     assert ledger(served.folder).total() == 0.0
+    assert served.post(f"/runs/{run}/again").status == 303  # once the table is mended
+
+
+def test_a_table_that_is_gone_is_told_with_the_plan(served):
+    (served.folder / "brief.csv").write_text("a,y\n" + "1,2\n" * 150)
+    run = declared(served.folder, Declaration("brief.csv", response="y", features=("a",), search=True))
+    assert served.get(f"/runs/{run}").status == 200
+    (served.folder / "brief.csv").write_text("b,y\n" + "1,2\n" * 150)
+    assert "there is no column &#39;a&#39;" in served.get(f"/runs/{run}").text
+    (served.folder / "brief.csv").unlink()
+    for answer in (served.get(f"/runs/{run}"), served.post(f"/runs/{run}/fit")):
+        assert "no such table" in answer.text and answer.status == 422
+    assert ledger(served.folder).total() == 0.0 and Desk(served.folder).run(run).state == "planned"
 
 
 def test_a_plan_that_the_account_has_no_room_for_is_not_started(served):

@@ -138,7 +138,7 @@ class Declaration:
         from sfumato.study.family import check_options
         from sfumato.study.options import EstimatorOptions, TableOptions, read_kind
 
-        table = TableOptions(
+        study = TableOptions(
             str(tables / self.table),
             self.response,
             list(self.second) or None,
@@ -153,16 +153,16 @@ class Declaration:
             self.estimator,
             self.epsilon,
             self.delta,
-            relation=table.relation(self.relation),
+            relation=study.relation(self.relation),
             directions=self.directions,
             classes=list(self.classes) or None,
             picture=self.has_picture,
             max_features=self.max_features,
             rows_per_person=self.rows_per_person if self.rows_per_person or self.person is None else 1,
         )
-        columns = {"response": table.response, "second": table.second, "response_kind": table.response_kind}
+        columns = {"response": study.response, "second": study.second, "response_kind": study.response_kind}
         check_options(options.member, options.special() | columns, needed=("response", "second"))
-        return table, options
+        return study, options
 
     def _bounds(self, folder: Path) -> str:
         return str(folder / "bounds.toml") if self.bounds else "search" if self.search else "none"

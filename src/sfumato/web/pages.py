@@ -183,7 +183,8 @@ class Pages:
             case "planned":
                 return self._planned_page(run, request.query_params.get("n", ""))
             case "running":
-                return self._page("running", run=run, progress=self._desk.progress(run))
+                stopping = "stopping" in request.query_params
+                return self._page("running", run=run, progress=self._desk.progress(run), stopping=stopping)
             case "stopped":
                 return self._page("stopped", run=run, progress=self._desk.progress(run))
         return self._done_page(run)
