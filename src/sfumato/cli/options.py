@@ -11,7 +11,7 @@ import typer
 from sfumato.cli.family import FAMILY
 from sfumato.errors import InputError
 
-BUDGET, STUDY = "Privacy", "TableOptions"
+BUDGET, STUDY = "Privacy", "Study"
 
 
 def _words(*words: str) -> Any:
