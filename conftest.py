@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from sfumato.privacy.noise import SecureNoise
 
@@ -32,6 +33,8 @@ def _words(noise: SecureNoise, count: int) -> Any:
 
 def pytest_configure() -> None:
     SecureNoise.words = _words
+    settings.register_profile("repeatable", derandomize=True)
+    settings.load_profile("repeatable")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -49,7 +49,7 @@ def check(case, a, b):
 
 def test_no_pair_of_records_outweighs_the_bounds(case):
     @given(NUMBERS, NUMBERS.map(lambda values: values[:3]), st.booleans())
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=60, deadline=None, database=None)
     def search(values, more, same):
         y = [abs(int(value)) % 5 if case.has_codes else value for value in (values[6], values[7])]
         a = case.of(values[:3], y[0])

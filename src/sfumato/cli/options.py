@@ -9,7 +9,7 @@ import typer
 from sfumato.errors import InputError
 from sfumato.methods import FAMILY
 
-BUDGET, STUDY = "Privacy", "TableOptions"
+BUDGET, STUDY = "Privacy", "Study"
 
 
 def _words(*words: str) -> Any:
