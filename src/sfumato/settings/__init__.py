@@ -15,9 +15,15 @@ class Adder(Setting, Protocol):
 
 
 def adder_of(source: Source) -> Adder:
-    """Who adds up a source: the workers of the cluster it was scanned with, else this process."""
+    """Who adds up a source: the cluster that it was scanned with or lies in, else this process."""
     if source.cluster is None:
         return Central(source)
+    from sfumato.sources.spark import SparkTable
+
+    if isinstance(source.cluster, SparkTable):
+        from sfumato.settings.spark import SparkAdder
+
+        return SparkAdder(source, source.cluster)
     from sfumato.settings.dask import dask_adder
 
     return dask_adder(source)

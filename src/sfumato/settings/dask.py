@@ -22,7 +22,7 @@ from sfumato.settings.central import Central
 from sfumato.settings.worker import add_parts, check_parts
 from sfumato.sources import Source
 from sfumato.sources.files import FileSource
-from sfumato.statistics.wire import FIELDS, FORMAT, dump_json, encode
+from sfumato.statistics.wire import FORMAT, dump_json, encode, travels
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
@@ -73,7 +73,7 @@ class DaskAdder:
 
     def sum(self, query: BoundedSum) -> IntArray:
         """The exact sum of the query over all records, added up by worker before it is sent."""
-        if not _travels(query):  # a question of a paper's own method: this process reads the files itself
+        if not travels(query):  # a question of a paper's own method: this process reads the files itself
             return Central(self._source).sum(query)
         text = dump_json(encode(query))
         with self._submitting() as submit:
@@ -266,11 +266,6 @@ def local_cluster(workers: int = 2, threads: int = 1, **options: Any) -> Iterato
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
-
-
-def _travels(query: BoundedSum) -> bool:
-    inner = getattr(query, "query", None)
-    return type(query) in FIELDS and (inner is None or _travels(inner))
 
 
 def _total(sums: Sequence[IntArray]) -> IntArray:

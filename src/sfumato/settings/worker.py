@@ -8,8 +8,9 @@ import hashlib
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from sfumato.errors import InputError, SfumatoError
@@ -61,6 +62,47 @@ def check_parts(recipe: str, parts: Sequence[Sequence[int]]) -> str | None:
     except Exception as error:
         return _FAILED.format(type(error).__name__)
     return None
+
+
+def add_batches(batches: Iterator[Any], recipe: str, columns: Sequence[str], question: str) -> Iterator[Any]:
+    """The same for the Arrow batches that a task of Spark is given: one row, the bytes of the sum."""
+    source = _passing(batches, recipe, columns)
+    if source is not None:
+        try:
+            total = Central(source, threads=1).sum(Decoder().query(json.loads(question)))
+        except Exception as error:
+            raise WorkerError(_FAILED.format(type(error).__name__)) from None
+        yield _row("total", total.astype("<i8").tobytes())
+
+
+def check_batches(batches: Iterator[Any], recipe: str, columns: Sequence[str]) -> Iterator[Any]:
+    """Why the batches of a task of Spark are refused: one row with a sentence, or none."""
+    source = _passing(batches, recipe, columns)
+    if source is not None:
+        try:
+            source.check()
+        except InputError as error:
+            yield _row("refused", str(error))
+        except Exception as error:
+            raise WorkerError(_FAILED.format(type(error).__name__)) from None
+
+
+def _passing(batches: Iterator[Any], recipe: str, columns: Sequence[str]) -> Source | None:
+    """Batches as a source that is read once, their columns by these names; None where there are none."""
+    from sfumato.sources.files import source_of
+    from sfumato.sources.streams import PassingTable
+
+    named = (batch.rename_columns(list(columns)) for batch in batches)
+    first = next(named, None)
+    if first is None:
+        return None
+    return source_of([PassingTable(first.schema, chain([first], named))], **json.loads(recipe))
+
+
+def _row(name: str, value: bytes | str) -> Any:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pydict({name: [value]})
 
 
 class _Opened:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from sfumato.errors import InputError
+from sfumato.sources.locations import bytes_in, open_stream
 from sfumato.sources.table import NO_KINDS, Kind, Table, readable, sliced
 
 _DELIMITERS = ",;\t|"
@@ -69,7 +70,7 @@ class CsvTable(Table):
         return sum(int(batch.num_rows) for batch in self.batches(0, self.names[:1], 2**20))
 
     def size(self, columns: int) -> int:
-        return self.path.stat().st_size * (_GUESSED_RATIO if self.path.suffix == ".gz" else 1)
+        return bytes_in(self.path) * (_GUESSED_RATIO if self.path.name.lower().endswith((".gz", ".zst", ".bz2")) else 1)
 
     @cached_property
     def _header(self) -> list[str]:
@@ -86,7 +87,7 @@ class CsvTable(Table):
     def _lines(self) -> int:
         """Number of lines that are not empty."""
         count, at_start = 0, np.ones(1, dtype=bool)
-        with readable(self.path, "CSV"), pa.input_stream(str(self.path), compression="detect") as stream:
+        with readable(self.path, "CSV"), open_stream(self.path) as stream:
             while block := stream.read(_BLOCK):
                 characters = np.frombuffer(block, dtype=np.uint8)
                 ends = (characters == ord("\n")) | (characters == ord("\r"))
@@ -96,13 +97,13 @@ class CsvTable(Table):
 
     @cached_property
     def _delimiter(self) -> str:
-        with readable(self.path, "CSV"), pa.input_stream(str(self.path), compression="detect") as stream:
+        with readable(self.path, "CSV"), open_stream(self.path) as stream:
             first = stream.read(2**16).decode("utf-8", errors="replace").lstrip().partition("\n")[0]
         return max(_DELIMITERS, key=first.count)
 
     def _open(self, options: Any, skip_empty: bool = True) -> Any:
         parse = pcsv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, ignore_empty_lines=skip_empty)
-        return pcsv.open_csv(self.path, parse_options=parse, convert_options=options)
+        return pcsv.open_csv(open_stream(self.path), parse_options=parse, convert_options=options)
 
 
 def _is_number(text: str) -> bool:

@@ -112,6 +112,12 @@ def encode(value: Any) -> dict[str, Any]:
     return {"kind": type(value).__name__} | {name: _encoded(getattr(value, name), of) for name, of in fields.items()}
 
 
+def travels(query: BoundedSum) -> bool:
+    """Whether a question can be written as JSON, inside and out."""
+    inner = getattr(query, "query", None)
+    return type(query) in FIELDS and (inner is None or travels(inner))
+
+
 def dump_json(data: Any) -> str:
     """JSON text, the same for the same data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
