@@ -184,9 +184,9 @@ def test_a_ragged_row_is_not_quoted(tmp_path):
 @pytest.mark.parametrize("body", ["a\n1\n\n3\n", "a\n1\n3\n\n", "\na\n1\n3\n"])
 def test_an_empty_line_in_a_file_of_one_column_may_be_a_missing_cell_and_is_refused(body, tmp_path):
     """A record that vanished would change a number of records that counts as public."""
-    with pytest.raises(InputError, match="missing|not a readable"):
+    with pytest.raises(InputError, match=r"missing|not a readable"):
         scan(write(tmp_path / "x.csv", body)).check()
-    with pytest.raises(InputError, match="empty lines|not a readable"):
+    with pytest.raises(InputError, match=r"empty lines|not a readable"):
         open_source([tmp_path / "x.csv"], None, drop_missing=True).check()
 
 

@@ -6,7 +6,7 @@ import pytest
 import sfumato
 import sfumato.research
 from sfumato import Bounds, Budget, PrivateSIR, PrivateSparseSIR
-from sfumato.audit import audit, estimators
+from sfumato.audit import audit, fits
 from sfumato.audit.devices import devices, published_fits
 from sfumato.audit.fits import Case, audit_fit, shown, worst_fit_pair
 from sfumato.audit.one_run import one_run, one_run_epsilon, sir_canaries
@@ -26,7 +26,7 @@ DELTA = 1e-6
 
 def cases(epsilon, delta, relation):
     """Every fit that claims a guarantee, the papers' included."""
-    return estimators.cases(epsilon, delta, relation) | members.cases(epsilon, delta, relation)
+    return fits.cases(epsilon, delta, relation) | members.cases(epsilon, delta, relation)
 
 
 NAMES = list(cases(3.0, DELTA, "replace"))
@@ -39,7 +39,7 @@ def test_every_estimator_and_every_method_is_attacked():
     kinds = {type(estimator).__name__ for estimator in attacked}
     assert {name for name in private if name not in kinds and name not in by_fit} == set()
     assert set(sfumato.research.__all__) <= kinds
-    for module in (sir, sparse_sir, pca, sparse_pca):
+    for module in (sir, sparse, pca, sparse_pca):
         kind = next(
             name for name in dir(module) if name in private and getattr(module, name).__module__ == module.__name__
         )

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.audit.blackbox import Claim
-from sfumato.audit.fits import Case, shown
-from sfumato.bounds import Bounds
+from sfumato.audit.fits import BOX, Case, shown
 from sfumato.federated import simulate
 from sfumato.local.answers import Randomiser
 from sfumato.local.numbers import NumberRandomiser
@@ -27,8 +26,6 @@ from sfumato.privacy.accounting import gdp_mu
 from sfumato.privacy.noise import Noise
 from sfumato.records import Records
 from sfumato.typing import FloatArray
-
-BOX = Bounds(-1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

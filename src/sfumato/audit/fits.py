@@ -1,4 +1,4 @@
-"""Whole fits under attack: what an estimator shows, and the sharpest statistic of all that it released."""
+"""Whole fits under attack: every estimator, what it shows, and the sharpest statistic of all that it released."""
 
 import warnings
 from collections.abc import Callable
@@ -14,12 +14,22 @@ from sfumato.audit.result import AuditResult
 from sfumato.audit.transcript import Transcript, log_ratio, overheard, realised
 from sfumato.bounds import Bounds
 from sfumato.errors import PrivacyWarning
+from sfumato.methods import pca, sir, sparse_pca, sparse_sir
+from sfumato.methods.cca import PrivateCCA
+from sfumato.methods.lda import PrivateLDA
+from sfumato.methods.pca import PrivatePCA
+from sfumato.methods.second_order import PrivateDR, PrivateSAVE
+from sfumato.methods.sir import PrivateSIR
+from sfumato.methods.sparse_pca import PrivateSparsePCA
+from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import Records
 from sfumato.typing import FloatArray, Relation
 
+BOX = Bounds(-1.0, 1.0)
+CLASSES = (0.0, 1.0, 2.0)
 _WIDTH = 12
 """Numbers shown of one attribute; the rest is left out, shorter ones are filled up."""
 
@@ -179,3 +189,37 @@ def _neighbours(rng: np.random.Generator, base: Records, case: Case) -> tuple[Re
         return Records(np.vstack([base.x, x[:1]]), np.append(base.y, y[0])), base
     swapped = [Records(np.vstack([base.x[:-1], x[i : i + 1]]), np.append(base.y[:-1], y[i])) for i in (0, 1)]
     return swapped[0], swapped[1]
+
+
+def _two_tables(estimator: Any, records: Records, **also: Any) -> Any:
+    return estimator.fit(records.x[:, :2], records.x[:, 2:], **also)
+
+
+def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
+    """One fit of every kind that claims a guarantee, with one direction and public bounds unless it says otherwise."""
+    common: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "n_directions": 1}
+    known, searched = common | {"bounds": BOX}, common | {"bounds": "search"}  # insist, however few records there are
+    few = known | {"max_features": 2}
+    return {
+        **{f"PrivateSIR {method}": Case(PrivateSIR(**known, method=method)) for method in named(sir.METHODS)},
+        "PrivateSIR, bounds found, picture": Case(PrivateSIR(**searched, method="descent", picture=True)),
+        **{
+            f"PrivateSparseSIR {method}": Case(PrivateSparseSIR(**few, method=method), n_features=6)
+            for method in named(sparse.METHODS)
+        },
+        "PrivateSparseSIR, bounds found": Case(PrivateSparseSIR(**searched, max_features=2), n_features=6),
+        **{f"PrivatePCA {method}": Case(PrivatePCA(**known, method=method)) for method in named(pca.METHODS)},
+        **{
+            f"PrivateSparsePCA {method}": Case(PrivateSparsePCA(**few, method=method), n_features=6)
+            for method in named(sparse_pca.METHODS)
+        },
+        "PrivateCCA": Case(PrivateCCA(**known, y_bounds=BOX), n_features=4, fit=_two_tables),
+        "PrivateLDA": Case(PrivateLDA(**known, classes=CLASSES), responses=CLASSES),
+        "PrivateSAVE": Case(PrivateSAVE(**known)),
+        "PrivateDR": Case(PrivateDR(**known)),
+    }
+
+
+def named(methods: tuple[str, ...]) -> tuple[str, ...]:
+    """All but "auto", which is one of the others."""
+    return tuple(method for method in methods if method != "auto")

@@ -19,8 +19,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from sfumato.audit.estimators import BOX, CLASSES, cases
-from sfumato.audit.fits import Case
+from sfumato.audit.fits import BOX, CLASSES, Case, cases, named
 from sfumato.audit.hostile import Hostile, Private, Table, forges
 from sfumato.audit.tape import Recording, Replayed, record
 from sfumato.federated import simulate
@@ -49,7 +48,7 @@ HIDDEN = 2
 """Rows that a person has beyond those that count; they must change nothing."""
 
 Cases = Callable[[float, float, Relation], dict[str, Case]]
-"""Fits to attack, by epsilon, delta and relation: `sfumato.audit.estimators.cases` or the like."""
+"""Fits to attack, by epsilon, delta and relation: `sfumato.audit.fits.cases` or the like."""
 NEIGHBOURS = 4
 """Of each table: its own fit is the same for all of them."""
 
@@ -100,12 +99,12 @@ def subjects(relation: Relation, others: Cases = no_cases) -> dict[str, Subject]
         "PrivatePCA, bounds found": Subject(PrivatePCA(**known | {"bounds": "search", "n_directions": 2})),
         **{
             f"PrivateCCA {method}": Subject(PrivateCCA(**known, y_bounds=BOX, method=method), 4)
-            for method in _named(cca.METHODS)
+            for method in named(cca.METHODS)
         },
         "PrivateCCA, bounds found": Subject(PrivateCCA(**found), 4),
         **{
             f"PrivateLDA {method}": Subject(PrivateLDA(**known, classes=CLASSES, method=method), 3, CLASSES)
-            for method in _named(lda.METHODS)
+            for method in named(lda.METHODS)
         },
         "PrivateLDA, names": Subject(PrivateLDA(**known), 3, NAMES, declared=NAMED),
         "PrivateLDA, text classes, bounds found": Subject(PrivateLDA(**found, classes=NAMES), 3, NAMES),
@@ -147,10 +146,6 @@ def federations(relation: Relation) -> dict[str, tuple[Subject, dict[str, Any]]]
         "PrivateSIR, classes": (Subject(PrivateSIR(**known, method="descent", classes=NAMES), 3, NAMES), {}),
         "PrivateSparseSIR, votes": (Subject(PrivateSparseSIR(**known), 6), {}),
     }
-
-
-def _named(methods: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(method for method in methods if method != "auto")  # "auto" is one of the others
 
 
 def ways() -> dict[str, Way]:

@@ -41,8 +41,7 @@ def releases(
 ) -> None:
     """Every kind of release on its worst pair of data sets: claimed, audited, tightness."""
     with working("loading the library") as bar, as_usage():
-        from sfumato.audit.cases import queries
-        from sfumato.audit.table import audit_table
+        from sfumato.audit.releases import audit_table, queries
         from sfumato.privacy.budget import Budget
         from sfumato.research import members
 
@@ -83,7 +82,7 @@ def replay(
     and fits that break their promise, which must be caught.
     """
     with working("loading the library") as bar:
-        from sfumato.audit.replay_controls import broken_fits
+        from sfumato.audit.controls import broken_fits
         from sfumato.audit.replays import replay_all
         from sfumato.research.members import cases
 

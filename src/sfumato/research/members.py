@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.audit.cases import FEATURES
 from sfumato.audit.fits import Case
+from sfumato.audit.releases import FEATURES
 from sfumato.bounds import Bounds
 from sfumato.model.fields import Reader, bounds, optional, places, whole, word
 from sfumato.model.kinds import (
