@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.fuzz_files import mutated, pick, replaced
 from sfumato import Budget, SfumatoError
-from sfumato.audit.cases import queries
+from sfumato.audit.releases import queries
 from sfumato.federated.checks import check
 from sfumato.federated.remote import facts_from, release_from
 from sfumato.federated.site import Site, handle

@@ -30,8 +30,8 @@ def test_every_bounded_sum_of_the_package_is_in_the_registry(registered):
     found = {
         f"{kind.__module__}.{kind.__qualname__}" for kind in subclasses(BoundedSum) if not kind.__abstractmethods__
     }
-    instruments = {"sfumato.audit.cases.Repeated"}  # many releases at once, each with the bounds of one
-    false_on_purpose = {name for name in found if name.startswith("sfumato.audit.replay_controls.")}
+    instruments = {"sfumato.audit.releases.Repeated"}  # many releases at once, each with the bounds of one
+    false_on_purpose = {name for name in found if name.startswith("sfumato.audit.controls.")}
     missing = {name for name in found if name.startswith("sfumato.")} - registered - instruments - false_on_purpose
     assert not missing, f"add {missing} to tests/conformance/conftest.py"
 
