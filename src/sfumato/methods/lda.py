@@ -120,7 +120,7 @@ class DiscriminantTask:
     def prepare(self) -> Asking[tuple[Located, Ranks, float]]:
         """Bounds, shares of the classes and number of records, given or bought."""
         located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
-        ranks = yield from find_ranks(self.response)
+        ranks = yield from find_ranks(self.response, n_records=self.n_records)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         return located, ranks, n
 

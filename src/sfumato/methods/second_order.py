@@ -123,7 +123,7 @@ class SecondOrderTask:
         """Walk the plan."""
         located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
         grid = located.grid
-        ranks = yield from find_ranks(self.response)
+        ranks = yield from find_ranks(self.response, n_records=self.n_records)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         whitening = yield from rough_shape(grid, n, 1.0)
         fit = yield from second_order(whitening, ranks, n, self.n_directions, self.kernel, self.n_slices)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
+from sfumato.estimators.prediction import Predicting
 from sfumato.forecast.belief import Belief, Verdict, choose_by_test
 from sfumato.forecast.evidence import Evidence, Heard, Seen
 from sfumato.forecast.populations import IndexResponse
@@ -87,7 +88,7 @@ class Task:
         """Walk the plan."""
         located = yield from find_bounds(self.bounds, self.n_features, self.n_records)
         heard = Heard()
-        ranks = yield from heard.of(find_ranks(self.response, self.walked.bins))
+        ranks = yield from heard.of(find_ranks(self.response, self.walked.bins, self.n_records))
         return (yield from solve(self, ranks, located, heard))
 
 
@@ -131,7 +132,11 @@ class Again:
         return Seen(fit.links, ranks.probabilities, whitening.exact_matrix)
 
     def _shape(self) -> Asking[tuple[Ranks, float, Whitening]]:
-        ranks = (yield from count_ranks(self.ranks.bins, self.task.response)) if self.counted else self.ranks
+        ranks = (
+            (yield from count_ranks(self.ranks.bins, self.task.response, self.task.n_records))
+            if self.counted
+            else self.ranks
+        )
         n, grid = records_of(self.task, ranks), Bounds(-1.0, 1.0).grid(self.task.n_features)
         whitening = yield from rough_shape(grid, n, CAPS[self.task.method])
         return ranks, n, whitening
@@ -208,7 +213,7 @@ ASSESSED = (
 """What is worked out from the releases when it is first asked for."""
 
 
-class PrivateSIR(PrivateReducer):
+class PrivateSIR(Predicting, PrivateReducer):
     """Directions of x that explain y, without revealing any one record.
 
     Parameters
@@ -240,7 +245,8 @@ class PrivateSIR(PrivateReducer):
         Public list of the categories of y; others share one class. Without it, numbers and booleans are numeric,
         and the categories of a text response are found privately.
     picture : bool or float
-        Reserve a share of the budget (0.05 if True) for `summary_plot`.
+        Reserve a share of the budget (0.05 if True) for `summary_plot`, `predict` and `predict_interval` (of classes
+        `predict_proba`).
     ledger : Ledger, optional
         A ledger with a cap shared by several runs; a run that would pass it is refused before a record is read.
     random_state : int, optional

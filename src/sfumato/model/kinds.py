@@ -80,7 +80,10 @@ def _weights(rows: FloatArray) -> bool:
 def _framed(picture: Picture) -> bool:
     edges = (picture.direction_edges, picture.response_edges)
     increasing = all(len(edge) >= 2 and (np.diff(edge) > 0).all() for edge in edges)
-    return increasing and picture.counts.shape == tuple(len(edge) - 1 for edge in edges)
+    groups = len(picture.response_edges) - 1
+    named = picture.response_values is None or len(picture.response_values) == groups
+    cut = picture.response_cuts is None or len(picture.response_cuts) == groups + 1
+    return increasing and named and cut and picture.counts.shape == tuple(len(edge) - 1 for edge in edges)
 
 
 def _supported(estimator: Any, node: Node) -> None:
@@ -147,6 +150,9 @@ PICTURE = record(
     direction_edges=array("column edges"),
     response_edges=array("group edges"),
     is_ordered=truth,
+    response_values=optional(array("values", most=HUGE)),
+    response_cuts=optional(array("cuts", most=HUGE)),
+    score_scale=known_number,
 )
 SCREEN = record(
     Screen,
@@ -196,8 +202,8 @@ PAIRS: dict[str, Reader] = {
 MODELS = (
     Kind(sir.PrivateSIR, PARAMETERS | _by(sir.METHODS) | CLASSES | PICTURED, BELIEVED),
     Kind(
-        sparse_sir.PrivateSparseSIR,
-        PARAMETERS | _by(sparse_sir.METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
+        sparse.PrivateSparseSIR,
+        PARAMETERS | _by(sparse.METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
         BELIEVED | SUPPORT | {"screen": optional(SCREEN)},
         _supported,
     ),

@@ -9,7 +9,7 @@ from sfumato.privacy.asking import Asking, ask, on_columns, pick
 from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.squares import SquareSums
-from sfumato.steps.noisy_histograms import quantile
+from sfumato.steps.noisy_histograms import likely_counts, quantile
 from sfumato.steps.pca import Principal, principal
 from sfumato.typing import FloatArray, IntArray
 
@@ -42,7 +42,8 @@ def plan_variances(picks: int, scale_share: float, pick_share: float) -> tuple[L
 def most_variable(grid: Grid) -> Asking[tuple[IntArray, float]]:
     """Features with the largest sums of squares, best first (as Johnstone and Lu 2009), and the typical length."""
     lengths = NormHistogram(grid)
-    length = float(quantile((yield from ask(lengths, "scale")).value, lengths.radii, 0.5))
+    counts = yield from ask(lengths, "scale")
+    length = quantile(likely_counts(counts, max(float(counts.value.sum()), 1.0)), lengths.radii, 0.5)
     return (yield from pick(SquareSums(grid, typical_clip(grid, length)), "picks")), length
 
 
