@@ -121,5 +121,5 @@ def in_own_units(task: Task | SparseSites) -> Task:
 def run_in_own_units(task: Task) -> Asking[Outcome]:
     """Walk the rest of the plan once every site has found its bounds."""
     heard = Heard()
-    ranks = yield from heard.of(task.ranking.run())
+    ranks = yield from heard.of(task.ranking.run(task.n_records))
     return (yield from solve(task, ranks, settled(UNITS, task.n_features), heard))

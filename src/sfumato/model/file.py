@@ -268,6 +268,8 @@ def _from_second(node: Node) -> Node:
         released["choice"] = {"p_values": []} | released["choice"]
     if "bounds" in released:  # nor was it said which features were not seen
         released["unseen"] = None
+    if isinstance(released.get("picture"), dict):  # nor what it tells in the units of y
+        released["picture"] |= dict.fromkeys(("response_values", "response_cuts", "score_scale"))
     changed: dict[str, Any] = {"format": FORMAT, "released": released}
     if not isinstance(name, str) or name not in MOVED:
         return Node(node.value | changed)
