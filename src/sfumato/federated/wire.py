@@ -76,7 +76,7 @@ class RefusedError(SfumatoError):
 def encode(value: Any) -> dict[str, Any]:
     """A known object as JSON data.
 
-    >>> encode(OctaveHistograms(3))
+    >>> encode(histograms.OctaveHistograms(3))
     {'kind': 'OctaveHistograms', 'n_features': 3}
     """
     fields = FIELDS.get(type(value))
