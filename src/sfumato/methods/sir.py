@@ -181,7 +181,7 @@ def fit_links(task: Task, ranks: Ranks, n: float, whitening: Whitening, chooser:
 
 def _scale(whitening: Whitening) -> FloatArray:
     """Released standard deviation of each feature: the root of the diagonal of ``(W^T W)^-1``."""
-    inverse = np.linalg.pinv(whitening.exact_matrix)
+    inverse = whitening.inverse
     return np.asarray(np.linalg.norm(inverse, axis=1) * whitening.source.half_width)
 
 

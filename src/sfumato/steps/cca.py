@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from sfumato.bounds import Grid
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.plan import Line
@@ -89,7 +87,7 @@ def joint_pairs(grid: Grid, p: int, n: float, k: int | None) -> Asking[tuple[Flo
     rough = yield from rough_shape(grid, n, 1.0)
     whitening = rounder((yield from measure(rough, n, "rounder")))
     joint = yield from measure(whitening, n, "joint")
-    back = np.linalg.pinv(whitening.exact_matrix / grid.half_width)
+    back = grid.half_width[:, None] * whitening.inverse
     repaired = raised(joint.matrix, noise_edge(joint.noise_std, grid.n_features))
     found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, k)
     return grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found
