@@ -147,8 +147,8 @@ class PrivatePHD(KernelReducer):
     """Principal Hessian directions without revealing any one record: where a numeric y curves most.
 
     Finds what is even about y, as in ``y = (b'x)^2``, and interactions, as in ``y = x1 x2``; a linear trend it does not
-    see, so that curvature shows beside one. For a few thousand records its two halves have less noise than the slices of
-    `PrivateSAVE`.
+    see, so that curvature shows beside one. For a few thousand records its two halves have less noise than the slices
+    of `PrivateSAVE`.
 
     Parameters
     ----------

@@ -200,7 +200,7 @@ def with_picture(part: float, *steps: Step) -> tuple[Step, ...]:
 
 def _scale(whitening: Whitening) -> FloatArray:
     """Released standard deviation of each feature: the root of the diagonal of ``(W^T W)^-1``."""
-    inverse = np.linalg.pinv(whitening.exact_matrix)
+    inverse = whitening.inverse
     return np.asarray(np.linalg.norm(inverse, axis=1) * whitening.source.half_width)
 
 
