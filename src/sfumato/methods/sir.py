@@ -119,25 +119,26 @@ class Again:
 
     def look(self) -> Asking[Links]:
         """The links that the number of directions is chosen by."""
-        task, (ranks, n, whitening) = self.task, (yield from self._shape())
+        task, (ranks, n, whitening) = self.task, (yield from self._shape(None))
         if task.method == "one-shot":
             return (yield from one_shot(whitening, ranks, n, task.n_directions)).first
         state = init(whitening, ranks, task.n_directions, task.schedule)
         return (yield from step(whitening, ranks, state, 1, n, task.schedule)).links
 
-    def run(self, n_directions: int) -> Asking[Seen]:
-        """The whole fit."""
-        ranks, n, whitening = yield from self._shape()
+    def run(self, n_directions: int, units: FloatArray | None = None) -> Asking[Seen]:
+        """The whole fit, on records measured in other units (half widths)."""
+        ranks, n, whitening = yield from self._shape(units)
         fit = yield from fit_links(replace(self.task, n_directions=n_directions), ranks, n, whitening)
-        return Seen(fit.links, ranks.probabilities, whitening.exact_matrix)
+        return Seen(fit.links, ranks.probabilities, whitening.exact_matrix / whitening.source.half_width)
 
-    def _shape(self) -> Asking[tuple[Ranks, float, Whitening]]:
+    def _shape(self, units: FloatArray | None) -> Asking[tuple[Ranks, float, Whitening]]:
         ranks = (
             (yield from count_ranks(self.ranks.bins, self.task.response, self.task.n_records))
             if self.counted
             else self.ranks
         )
-        n, grid = records_of(self.task, ranks), Bounds(-1.0, 1.0).grid(self.task.n_features)
+        p, n = self.task.n_features, records_of(self.task, ranks)
+        grid = Grid(np.zeros(p), np.ones(p) if units is None else units)
         whitening = yield from rough_shape(grid, n, CAPS[self.task.method])
         return ranks, n, whitening
 
@@ -163,7 +164,7 @@ def solve(
     fit = yield from heard.of(fit_links(task, ranks, n, whitening, chooser if automatic else None))
     signs = signs_of(fit.links, ranks.probabilities, fit.choice.n_directions, ranks.is_ordered)
     directions = unit_directions(fit.links, whitening.exact_matrix / grid.half_width, signs)
-    evidence = Evidence.of(heard, n, whitening, ranks, again)
+    evidence = Evidence.of(heard, n, whitening, ranks, again, located.reading)
     belief = Belief(evidence, fit.first, fit.links, fit.choice, grid.half_width, signs, tested)
     picture = None
     if task.picture > 0:
