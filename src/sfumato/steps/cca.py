@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from sfumato.bounds import Grid
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.plan import Line
