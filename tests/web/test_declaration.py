@@ -12,7 +12,8 @@ from sfumato.cli.app import app
 from sfumato.cli.fit_options import explain_fit, prepare
 from sfumato.cli.options import read_categories, split_names
 from sfumato.errors import InputError
-from sfumato.web.declaration import Declaration, visible
+from sfumato.hints import visible
+from sfumato.web.declaration import Declaration
 from sfumato.web.desk import Desk
 
 ODD = ["a,b", 'say "x"', "-y", "--out", "x*", "lab[1]", "größe 😀", "a|b", "red\x1b[31m", "$(rm)", "it's"]

@@ -101,6 +101,7 @@ class TableOptions:
     drop_missing: bool
     response_kind: "ResponseKind | None" = None
     person: str | None = None
+    exclude: list[str] | None = None
 
     @property
     def title(self) -> str:
@@ -115,7 +116,7 @@ class TableOptions:
         return open_source(
             find(self.data),
             self.response,
-            self.features,
+            self.features if self.exclude is None else self._remaining(self.exclude),
             classes,
             self.categorical,
             drop_missing=self.drop_missing,
@@ -123,6 +124,18 @@ class TableOptions:
             response_kind=self.response_kind,
             person=self.person,
         )
+
+    def _remaining(self, exclude: list[str]) -> list[str]:
+        """The features without those that are left out."""
+        from sfumato.sources.formats import open_tables
+        from sfumato.sources.names import expand, find
+
+        names = open_tables(find(self.data)[:1])[0].names
+        others = (self.response, self.person, *expand(self.second or (), names, "second"))
+        rest = [name for name in names if name not in others]
+        chosen = rest if self.features is None else expand(self.features, names, "features")
+        out = expand(exclude, names, "exclude")
+        return [name for name in chosen if name not in out]
 
     def public_bounds(self, source: "FileSource") -> "dict[str, GivenBounds]":
         """The bounds that were given, of each table."""

@@ -1,6 +1,7 @@
 """The terminal: results on stdout, all else on stderr: notes, a progress bar, failures as one line and an exit code."""
 
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -16,6 +17,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
+from sfumato.hints import visible
 from sfumato.progress import listening
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def note(sentence: str) -> None:
 
 
 def _line(word: str, style: str, sentence: str) -> None:
-    stderr().print(Text.assemble((f"{word}: ", style), " ".join(sentence.split())), soft_wrap=True)
+    stderr().print(Text.assemble((f"{word}: ", style), visible(" ".join(sentence.split()))), soft_wrap=True)
 
 
 def _console(stream: TextIO) -> Console:
@@ -102,11 +104,20 @@ UNEXPECTED, BAD_INPUT, NO_BUDGET, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 _Usage: Any = typer.BadParameter.__mro__[2]  # ClickException, wherever this version of typer keeps it
 
 
+_words: list[str] = []
+
+
+def command() -> str:
+    """The command that is being run, as it could be typed."""
+    return shlex.join(["sfumato", *_words])
+
+
 class CommandGroup(TyperGroup):
     """A group of commands whose failures are sentences."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run, and exit with a documented code."""
+        _words[:] = (args[0] if args else kwargs.get("args")) or sys.argv[1:]
         kwargs["standalone_mode"] = False
         with _terminable():
             sys.exit(_code_of(lambda: super(CommandGroup, self).main(*args, **kwargs)))
@@ -133,8 +144,8 @@ def _code_of(run: Any) -> int:
     except SfumatoError as error:
         return _refuse(str(error), BAD_INPUT)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return UNEXPECTED
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever reads has seen enough, as `head` has
+        return 0
     except OSError as error:
         return _refuse(f"{error.filename or 'file'}: {error.strerror or 'cannot be read or written'}.", BAD_INPUT)
     except Exception as error:

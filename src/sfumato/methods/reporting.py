@@ -6,6 +6,7 @@ Light on purpose: `sfumato` names the maker of pages here when it is imported, b
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,33 @@ def set_page_maker(maker: Callable[[Any], str]) -> None:
     _makers[:] = [maker]
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a fit comes from, for whoever signs its report: names and words, no value of a record.
+
+    Attributes
+    ----------
+    table, response : str
+        What was fitted, as the command named it.
+    command : str
+        The command itself.
+    account : str
+        What the shared ledger had left afterwards.
+    version : str
+        Of the library that wrote it; empty for the one at work.
+    """
+
+    table: str = ""
+    response: str = ""
+    command: str = ""
+    account: str = ""
+    version: str = ""
+
+
 class Reporting:
     """Gives a fitted estimator its ``report``."""
+
+    origin_: Origin
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML report; only released values are in it."""
