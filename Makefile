@@ -5,8 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # Flower pins versions that the development tools do not have: the deployment tests run it from an environment of its own.
 FLOWER := .venv-flower
+# Spark is 0.4 GB and needs Java: its tests run from an environment of their own, where Java is installed.
+SPARK  := .venv-spark
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test test-spark lint docs bench clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml
@@ -26,6 +28,14 @@ demo: $(STAMP)    ## fit a private SIR on built-in data and write report.html
 test: $(STAMP) $(FLOWER)/.installed lint    ## everything that must hold before a change lands
 	$(BIN)/python -m pytest -n 2
 
+$(SPARK)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(SPARK)
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[spark]" "pytest>=8.3"
+	touch $@
+
+test-spark: $(SPARK)/.installed    ## the tests that need Spark and Java
+	$(SPARK)/bin/python -m pytest tests/settings/test_spark.py
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,4 +50,4 @@ bench: $(STAMP)    ## the long studies behind every accuracy and speed claim
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(FLOWER) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(FLOWER) $(SPARK) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

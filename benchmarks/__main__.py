@@ -1,60 +1,35 @@
 """``make bench``: every study in turn, results under benchmarks/results.
 
-``python -m benchmarks accuracy`` runs one of them; ``--replications 10`` makes a quick look.
+``python -m benchmarks --list`` names them, ``python -m benchmarks accuracy`` runs one, ``--replications 10`` makes a
+quick look of those that count in replications.
 """
 
 import argparse
+import subprocess
+import sys
 
-from benchmarks import (
-    accuracy,
-    dimension,
-    federated,
-    flows,
-    forecast,
-    forecast_family,
-    gallery,
-    gep,
-    initial_noise,
-    label,
-    limits,
-    location,
-    peers,
-    persons,
-    real,
-    sparse,
-    speed,
-)
-
-STUDIES = {
-    "accuracy": accuracy.main,
-    "dimension": dimension.main,
-    "federated": federated.main,
-    "gallery": gallery.main,
-    "flows": flows.main,
-    "forecast": forecast.main,
-    "forecast-family": forecast_family.main,
-    "gep": gep.main,
-    "initial-noise": initial_noise.main,
-    "label": label.main,
-    "limits": limits.main,
-    "location": location.models,
-    "location-tables": lambda replications: location.tables(max(2, replications // 10)),
-    "location-scales": location.scales,
-    "peers": peers.main,
-    "persons": persons.main,
-    "real": real.main,
-    "sparse": sparse.main,
-    "speed": speed.main,
-}
+from benchmarks.registry import BENCHMARKS
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("studies", nargs="*", choices=[*STUDIES, []], default=list(STUDIES))
+    parser.add_argument("studies", nargs="*", choices=[*BENCHMARKS, []], default=[])  # [] stands for all
     parser.add_argument("--replications", type=int, default=100)
+    parser.add_argument(
+        "--list", action="store_true", help="name every study, its purpose and what it writes, and stop"
+    )
     options = parser.parse_args()
-    for name in options.studies:
-        STUDIES[name](options.replications)
+    failed: list[str] = []
+    for name in options.studies or BENCHMARKS:
+        if options.list:
+            written = ", ".join(BENCHMARKS[name].writes) or "the terminal"
+            print(f"{name:16} {BENCHMARKS[name].purpose}: {written}")
+            continue
+        try:
+            BENCHMARKS[name].run(options.replications)
+        except (OSError, subprocess.CalledProcessError) as error:  # its data or its environment is not there
+            failed.append(f"{name}: {error}")
+    sys.exit("\n".join(failed) if failed else 0)
 
 
 if __name__ == "__main__":

@@ -22,13 +22,20 @@ from scipy.stats import norm
 
 from sfumato import Bounds, Budget, PrivateSIR
 from sfumato.audit import AuditResult, audit, gaussian_check
-from sfumato.audit.cases import queries, release_of, selection_of, selections, worst_pair, worst_selection_pair
 from sfumato.audit.controls import controls
 from sfumato.audit.devices import devices, published_fits
-from sfumato.audit.estimators import cases
-from sfumato.audit.fits import FitAudit, audit_fit
+from sfumato.audit.fits import FitAudit, audit_fit, cases
 from sfumato.audit.one_run import one_run, sir_canaries
-from sfumato.audit.table import RELATIONS, markdown
+from sfumato.audit.releases import (
+    RELATIONS,
+    queries,
+    release_of,
+    selection_of,
+    selections,
+    worst_pair,
+    worst_selection_pair,
+)
+from sfumato.audit.result import markdown
 from sfumato.audit.tracing import private_direction, raw_direction, roc_svg, trace
 from sfumato.privacy.noise import SeededNoise
 from sfumato.research.sums import example_queries

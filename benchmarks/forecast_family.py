@@ -3,19 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import sfumato as sf
 from benchmarks.forecast_samples import DELTA, at_sites, classes, components, even, few_explain, few_vary, pairs
 from benchmarks.study import mean, replicate, write
-from sfumato import (
-    Bounds,
-    PrivateCCA,
-    PrivateDR,
-    PrivateLDA,
-    PrivatePCA,
-    PrivateSAVE,
-    PrivateSIR,
-    PrivateSparsePCA,
-    PrivateSparseSIR,
-)
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.task import federated_task
 from sfumato.forecast import forecast
@@ -83,7 +73,7 @@ def foreseen_at_sites(clients: int, n: int, p: int, epsilon: float, trust: str) 
     """Predicted losses of both methods, and the one that ``method="auto"`` takes."""
     noises = clients if trust == "sites" else clients / (clients - 1)
     facts = {str(i): SiteFacts(p, n, Response()) for i in range(clients)}
-    estimator = PrivateSIR(epsilon, DELTA, 1, Bounds(-3, 3))
+    estimator = sf.PrivateSIR(epsilon, DELTA, 1, sf.Bounds(-3, 3))
     task = federated_task(estimator, facts, "replace", noises)
     prospect, budget = task.prospect(), Budget.approximate(epsilon, DELTA)
     options = {"noises": noises, "draws": DRAWS}
@@ -110,43 +100,43 @@ def rows_of(
 
 
 def _laws(replications: int) -> None:
-    box, wide = Bounds(-1, 1), Bounds(-8, 8)
+    box, wide = sf.Bounds(-1, 1), sf.Bounds(-8, 8)
     rows = rows_of(
         "components: n, p, k, epsilon, signal",
         COMPONENTS,
         components,
-        lambda n, p, k, epsilon, _: PrivatePCA(k, epsilon, DELTA, box).explain(n, p),
+        lambda n, p, k, epsilon, _: sf.PrivatePCA(k, epsilon, DELTA, box).explain(n, p),
         replications,
     )
     rows += rows_of(
         "pairs: n, p, q, k, epsilon, signal",
         PAIRS,
         pairs,
-        lambda n, p, q, k, epsilon, _: PrivateCCA(k, epsilon, DELTA, box, box).explain(n, p, q),
+        lambda n, p, q, k, epsilon, _: sf.PrivateCCA(k, epsilon, DELTA, box, box).explain(n, p, q),
         replications,
     )
     rows += rows_of(
         "classes: n, p, classes, epsilon, signal",
         CLASSES,
         classes,
-        lambda n, p, h, epsilon, _: PrivateLDA(epsilon, DELTA, 1, wide, list(range(h))).explain(n, p),
+        lambda n, p, h, epsilon, _: sf.PrivateLDA(epsilon, DELTA, 1, wide, list(range(h))).explain(n, p),
         replications,
     )
     rows += rows_of(
         "sparse SIR: n, p, epsilon, signal",
         FEW_EXPLAIN,
         few_explain,
-        lambda n, p, epsilon, _: PrivateSparseSIR(epsilon, DELTA, 1, box).explain(n, p),
+        lambda n, p, epsilon, _: sf.PrivateSparseSIR(epsilon, DELTA, 1, box).explain(n, p),
         replications,
     )
     rows += rows_of(
         "sparse component: n, p, epsilon, signal",
         FEW_VARY,
         few_vary,
-        lambda n, p, epsilon, _: PrivateSparsePCA(1, epsilon, DELTA, box).explain(n, p),
+        lambda n, p, epsilon, _: sf.PrivateSparsePCA(1, epsilon, DELTA, box).explain(n, p),
         replications,
     )
-    kinds = {"SAVE": PrivateSAVE, "DR": PrivateDR}
+    kinds = {"SAVE": sf.PrivateSAVE, "DR": sf.PrivateDR}
     rows += rows_of(
         "squares: method, n, p, epsilon, signal",
         SQUARES,

@@ -4,18 +4,7 @@ import math
 
 import numpy as np
 
-from sfumato import (
-    Bounds,
-    PrivateCCA,
-    PrivateDR,
-    PrivateLDA,
-    PrivatePCA,
-    PrivateSAVE,
-    PrivateSIR,
-    PrivateSparsePCA,
-    PrivateSparseSIR,
-    subspace_distance,
-)
+import sfumato as sf
 from sfumato.federated import simulate
 from sfumato.methods.pca import SpikedCovariance
 
@@ -27,8 +16,8 @@ def components(n: int, p: int, k: int, epsilon: float, signal: float, seed: int)
     rng = np.random.default_rng([seed, n, p])
     q = np.linalg.qr(rng.normal(size=(p, p)))[0]
     x = (rng.normal(size=(n, p)) * np.sqrt(SpikedCovariance(p, k, signal).variances)) @ q.T
-    fits = (PrivatePCA(k, epsilon, DELTA, Bounds(-100, 100), method).fit(x) for method in ("refined", "one-shot"))
-    return tuple(subspace_distance(fit.directions_, q[:, :k].T) for fit in fits)
+    fits = (sf.PrivatePCA(k, epsilon, DELTA, sf.Bounds(-100, 100), method).fit(x) for method in ("refined", "one-shot"))
+    return tuple(sf.subspace_distance(fit.directions_, q[:, :k].T) for fit in fits)
 
 
 def pairs(n: int, p: int, q: int, k: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
@@ -37,9 +26,9 @@ def pairs(n: int, p: int, q: int, k: int, epsilon: float, signal: float, seed: i
     x, y = rng.normal(size=(n, p)), rng.normal(size=(n, q))
     y[:, :k] = math.sqrt(signal) * x[:, :k] + math.sqrt(1 - signal) * y[:, :k]
     turns = [np.linalg.qr(rng.normal(size=(size, size)))[0] for size in (p, q)]
-    fit = PrivateCCA(k, epsilon, DELTA, Bounds(-20, 20), Bounds(-20, 20)).fit(x @ turns[0].T, y @ turns[1].T)
+    fit = sf.PrivateCCA(k, epsilon, DELTA, sf.Bounds(-20, 20), sf.Bounds(-20, 20)).fit(x @ turns[0].T, y @ turns[1].T)
     found = zip((fit.directions_, fit.y_directions_), turns, strict=True)
-    return (sum(subspace_distance(d, turn[:, :k].T) for d, turn in found) / 2,)
+    return (sum(sf.subspace_distance(d, turn[:, :k].T) for d, turn in found) / 2,)
 
 
 def classes(n: int, p: int, h: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
@@ -48,8 +37,8 @@ def classes(n: int, p: int, h: int, epsilon: float, signal: float, seed: int) ->
     code, place = rng.integers(0, h, n), np.arange(h) - (h - 1) / 2
     x = rng.normal(size=(n, p))
     x[:, 0] = math.sqrt(signal) * (place / place.std())[code] + math.sqrt(1 - signal) * x[:, 0]
-    fit = PrivateLDA(epsilon, DELTA, 1, Bounds(-8, 8), list(range(h))).fit(x, code)
-    return (subspace_distance(fit.directions_, np.eye(1, p)),)
+    fit = sf.PrivateLDA(epsilon, DELTA, 1, sf.Bounds(-8, 8), list(range(h))).fit(x, code)
+    return (sf.subspace_distance(fit.directions_, np.eye(1, p)),)
 
 
 def few_explain(n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
@@ -57,16 +46,16 @@ def few_explain(n: int, p: int, epsilon: float, signal: float, seed: int) -> tup
     rng, true = np.random.default_rng([seed, n, p]), np.repeat([1.0, 0.0], [3, p - 3])
     x = rng.normal(size=(n, p))
     y = math.sqrt(signal / 3) * x @ true + math.sqrt(1 - signal) * rng.normal(size=n)
-    fit = PrivateSparseSIR(epsilon, DELTA, 1, Bounds(-4, 4)).fit(x, y)
-    return (subspace_distance(fit.directions_, true),)
+    fit = sf.PrivateSparseSIR(epsilon, DELTA, 1, sf.Bounds(-4, 4)).fit(x, y)
+    return (sf.subspace_distance(fit.directions_, true),)
 
 
 def few_vary(n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
     """Distance where six of p features share a component."""
     rng, true = np.random.default_rng([seed, n, p]), np.repeat([1.0, 0.0], [6, p - 6])
     x = rng.normal(size=(n, p)) + math.sqrt(signal / (1 - signal)) * np.outer(rng.normal(size=n), true)
-    fit = PrivateSparsePCA(1, epsilon, DELTA, Bounds(-20, 20)).fit(x)
-    return (subspace_distance(fit.directions_, true),)
+    fit = sf.PrivateSparsePCA(1, epsilon, DELTA, sf.Bounds(-20, 20)).fit(x)
+    return (sf.subspace_distance(fit.directions_, true),)
 
 
 def even(name: str, n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
@@ -74,8 +63,8 @@ def even(name: str, n: int, p: int, epsilon: float, signal: float, seed: int) ->
     rng = np.random.default_rng([seed, n, p])
     x = rng.normal(size=(n, p))
     y = math.sqrt(signal / 2) * x[:, 0] ** 2 + math.sqrt(1 - signal) * rng.normal(size=n)
-    kind = PrivateSAVE if name == "SAVE" else PrivateDR
-    return (subspace_distance(kind(epsilon, DELTA, 1, Bounds(-8, 8)).fit(x, y).directions_, np.eye(1, p)),)
+    kind = sf.PrivateSAVE if name == "SAVE" else sf.PrivateDR
+    return (sf.subspace_distance(kind(epsilon, DELTA, 1, sf.Bounds(-8, 8)).fit(x, y).directions_, np.eye(1, p)),)
 
 
 def at_sites(clients: int, n: int, p: int, epsilon: float, trust: str, seed: int) -> tuple[float, ...]:
@@ -85,7 +74,7 @@ def at_sites(clients: int, n: int, p: int, epsilon: float, trust: str, seed: int
     y = x[:, 0] + rng.normal(size=len(x))
     parts = [(x[i::clients], y[i::clients]) for i in range(clients)]
     fits = (
-        simulate(PrivateSIR(epsilon, DELTA, 1, Bounds(-3, 3), method), parts, trust=trust)
+        simulate(sf.PrivateSIR(epsilon, DELTA, 1, sf.Bounds(-3, 3), method), parts, trust=trust)
         for method in ("descent", "one-shot")
     )
-    return tuple(subspace_distance(fit.directions_, np.eye(1, p)) for fit in fits)
+    return tuple(sf.subspace_distance(fit.directions_, np.eye(1, p)) for fit in fits)

@@ -6,28 +6,25 @@ import numpy as np
 
 from benchmarks.fuzz_files import mutated, pick, replaced
 from sfumato import Budget, SfumatoError
-from sfumato.audit.cases import queries
+from sfumato.audit.releases import queries
 from sfumato.federated.checks import check
 from sfumato.federated.remote import facts_from, release_from
 from sfumato.federated.site import Site, handle
 from sfumato.federated.site_facts import SiteFacts
-from sfumato.federated.wire import Decoder, canonical, encode
+from sfumato.federated.terms import Terms
+from sfumato.federated.wire import Decoder, dump_json, encode
 from sfumato.local.forms import answers_from, from_text, to_text
 from sfumato.local.numbers import NumberRandomiser
 from sfumato.local.slices import SliceRandomiser
 from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.plan import Line
 from sfumato.records import Records, Response
+from sfumato.settings.federated import trust_of
 from sfumato.sources import ArraySource
 
 RUN = "ab" * 8
-TERMS = {
-    "run": RUN,
-    "relation": "replace",
-    "budget": {"epsilon": 1.0, "delta": 1e-5, "rho": None},
-    "trust": {"kind": "sites", "sites": 3, "honest": 1},
-    "shares": [["response magnitude", 0.5], ["radius", 0.5]],
-}
+SHARES = (("response magnitude", 0.5), ("radius", 0.5))
+TERMS = Terms(RUN, "replace", Budget.approximate(1.0, 1e-5), trust_of("sites", 3, 1), SHARES).to_json()
 FACTS = SiteFacts(3, 20, Response(), None)
 FEW = Records(np.random.default_rng(0).uniform(-1, 1, (20, 3)), np.linspace(-1, 1, 20))
 
@@ -36,7 +33,7 @@ def _questions():
     found = []
     for query in queries().values():
         try:
-            found.append(canonical(encode(query)))
+            found.append(dump_json(encode(query)))
         except SfumatoError:  # not asked in a federation
             continue
     return found
@@ -75,7 +72,7 @@ def messages(rng, folder):
         {"ask": "close", "run": RUN},
     ]
     before = len(FileLedger(ledger))
-    head, _ = handle(site, odd_json(rng, canonical(pick(rng, kinds))))
+    head, _ = handle(site, odd_json(rng, dump_json(pick(rng, kinds))))
     reply = json.loads(head)
     assert "unexpected" not in str(reply.get("refused")), reply["refused"]
     if "refused" in reply:

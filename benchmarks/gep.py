@@ -8,22 +8,8 @@ import numpy as np
 from sklearn.cross_decomposition import CCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+import sfumato as sf
 from benchmarks.study import mean, replicate, write
-from sfumato import (
-    DR,
-    SAVE,
-    SIR,
-    Bounds,
-    Budget,
-    PrivateCCA,
-    PrivateDR,
-    PrivateLDA,
-    PrivatePCA,
-    PrivateSAVE,
-    PrivateSIR,
-    principal_angles,
-    subspace_distance,
-)
 from sfumato.datasets import load_pendigits
 
 N = 50_000
@@ -33,7 +19,7 @@ def _plain_gaussian(x: np.ndarray, radius: float, rng: np.random.Generator) -> n
     """Three leading eigenvectors of X'X plus Gaussian noise: records clipped to the radius, replace-one."""
     length = np.linalg.norm(x, axis=1, keepdims=True)
     clipped = x * np.minimum(1.0, radius / length)
-    std = np.sqrt(2.0) * radius**2 / Budget.approximate(1.0, 1e-6).mu()
+    std = np.sqrt(2.0) * radius**2 / sf.Budget.approximate(1.0, 1e-6).mu()
     upper = np.triu(rng.normal(size=(x.shape[1],) * 2) * std)
     return np.linalg.eigh(clipped.T @ clipped + upper + np.triu(upper, 1).T)[1][:, -3:].T
 
@@ -48,12 +34,12 @@ def angles(p: int, seed: int) -> tuple[float, ...]:
     found = (
         np.linalg.eigh(x.T @ x)[1][:, -3:].T,
         _plain_gaussian(x, longest, rng),
-        PrivatePCA(3, bounds=Bounds(-50, 50)).fit(x).directions_,
-        PrivatePCA(3).fit(x).directions_,
-        PrivatePCA(3, bounds=Bounds(-50, 50), method="one-shot").fit(x).directions_,
-        PrivatePCA(3, relation="add-remove").fit(x).directions_,
+        sf.PrivatePCA(3, bounds=sf.Bounds(-50, 50)).fit(x).directions_,
+        sf.PrivatePCA(3).fit(x).directions_,
+        sf.PrivatePCA(3, bounds=sf.Bounds(-50, 50), method="one-shot").fit(x).directions_,
+        sf.PrivatePCA(3, relation="add-remove").fit(x).directions_,
     )
-    return tuple(float(np.degrees(principal_angles(directions, q[:, :3].T).max())) for directions in found)
+    return tuple(float(np.degrees(sf.principal_angles(directions, q[:, :3].T).max())) for directions in found)
 
 
 def canonical(first: float, second: float, seed: int) -> tuple[float, ...]:
@@ -65,11 +51,11 @@ def canonical(first: float, second: float, seed: int) -> tuple[float, ...]:
     a, b = np.eye(p) + 0.8 * rng.normal(size=(2, p, p)) / np.sqrt(p)
     x, y, true = z @ a.T, w @ b.T, (np.linalg.inv(a)[:2], np.linalg.inv(b)[:2])
     plain = CCA(n_components=2, scale=False, max_iter=5000, tol=1e-12).fit(x, y)
-    given = PrivateCCA(2, bounds=Bounds(-20, 20), y_bounds=Bounds(-20, 20)).fit(x, y)
-    found = PrivateCCA(2).fit(x, y)
+    given = sf.PrivateCCA(2, bounds=sf.Bounds(-20, 20), y_bounds=sf.Bounds(-20, 20)).fit(x, y)
+    found = sf.PrivateCCA(2).fit(x, y)
     pairs = ((plain.x_rotations_.T, plain.y_rotations_.T), (given.directions_, given.y_directions_))
     pairs += ((found.directions_, found.y_directions_),)
-    return tuple(sum(subspace_distance(d, t) for d, t in zip(pair, true, strict=True)) / 2 for pair in pairs)
+    return tuple(sum(sf.subspace_distance(d, t) for d, t in zip(pair, true, strict=True)) / 2 for pair in pairs)
 
 
 def digits(seed: int) -> tuple[float, ...]:
@@ -81,9 +67,9 @@ def digits(seed: int) -> tuple[float, ...]:
     options = {"classes": list(range(10)), "n_directions": 9}
     models = (
         LinearDiscriminantAnalysis(),
-        PrivateLDA(**options, bounds=Bounds(0, 100)),
-        PrivateLDA(**options, bounds=Bounds(0, 100), relation="add-remove"),
-        PrivateLDA(**options),
+        sf.PrivateLDA(**options, bounds=sf.Bounds(0, 100)),
+        sf.PrivateLDA(**options, bounds=sf.Bounds(0, 100), relation="add-remove"),
+        sf.PrivateLDA(**options),
     )
     return tuple(float((model.fit(x, y).predict(other) == truth).mean()) for model in models)
 
@@ -93,12 +79,12 @@ def symmetric(n: int, seed: int) -> tuple[float, ...]:
     rng = np.random.default_rng([seed, n])
     x, b = rng.normal(size=(n, 10)), rng.normal(size=10)
     y = (x @ (b / np.linalg.norm(b))) ** 2 + 0.5 * rng.normal(size=n)
-    plain = [kind(n_directions=1).fit(x, y).directions_ for kind in (SIR, SAVE, DR)]
+    plain = [kind(n_directions=1).fit(x, y).directions_ for kind in (sf.SIR, sf.SAVE, sf.DR)]
     private = [
-        kind(n_directions=1, bounds=Bounds(-6, 6)).fit(x, y).directions_
-        for kind in (PrivateSIR, PrivateSAVE, PrivateDR)
+        kind(n_directions=1, bounds=sf.Bounds(-6, 6)).fit(x, y).directions_
+        for kind in (sf.PrivateSIR, sf.PrivateSAVE, sf.PrivateDR)
     ]
-    return tuple(subspace_distance(directions, b) for directions in (*plain, *private))
+    return tuple(sf.subspace_distance(directions, b) for directions in (*plain, *private))
 
 
 def main(replications: int) -> None:

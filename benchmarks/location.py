@@ -133,8 +133,9 @@ def models(replications: int) -> None:
     )
 
 
-def tables(runs: int) -> None:
-    """Tables as they are: real ones if SFUMATO_DATA names a folder, and awkward ones."""
+def tables(replications: int) -> None:
+    """Tables as they are: real ones if SFUMATO_DATA names a folder, and awkward ones; a tenth of the replications."""
+    runs = max(2, replications // 10)
     warnings.simplefilter("ignore")
     folder = os.environ.get("SFUMATO_DATA")
     found = real_tables(Path(folder)) if folder else {}

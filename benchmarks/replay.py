@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.store import Store
-from sfumato.audit.replay_controls import broken_fits
+from sfumato.audit.controls import broken_fits
 from sfumato.audit.replays import Row, replay_markdown, runs
 
 RESULTS = Path(__file__).parent / "results"

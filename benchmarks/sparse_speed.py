@@ -14,6 +14,7 @@ import warnings
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.speed import seconds
 from benchmarks.study import write
 from sfumato import Bounds, PrivateSparseSIR
 from sfumato.simulate import xia
@@ -44,15 +45,6 @@ def _peak(work) -> int:
     return largest[0] - before
 
 
-def _best(work, times: int) -> float:
-    spent = []
-    for _ in range(times):
-        start = time.process_time()
-        work()
-        spent.append(time.process_time() - start)
-    return min(spent)
-
-
 def main(replications: int = 5) -> None:
     """Time and memory, as ratios."""
     warnings.simplefilter("ignore")
@@ -65,8 +57,8 @@ def main(replications: int = 5) -> None:
 
     with threadpool_limits(1):
         peak = _peak(fit) / x.nbytes
-        pass_time = _best(lambda: contrasts.T @ np.sign(x), replications)
-        fit_time = _best(fit, replications)
+        pass_time = seconds(lambda: contrasts.T @ np.sign(x), replications, time.process_time)
+        fit_time = seconds(fit, replications, time.process_time)
     write(
         "sparse-speed",
         f"python -m benchmarks.sparse_speed {replications}",

@@ -57,7 +57,7 @@ def test_bounds_are_values():
 
 
 @given(st.lists(FINITE, min_size=1, max_size=5), st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None)
 def test_every_finite_record_falls_on_the_grid_inside_the_box(row, lower, width):
     grid = Bounds(lower, lower + width).grid(len(row))
     integers = grid.integers(np.array([row]))

@@ -181,6 +181,20 @@ def test_a_ragged_row_is_not_quoted(tmp_path):
     assert "more or fewer cells" in refusal([write(tmp_path / "x.csv", f"a,y\n1,2\n1,{SECRET},3\n")], "y")
 
 
+@pytest.mark.parametrize("body", ["a\n1\n\n3\n", "a\n1\n3\n\n", "\na\n1\n3\n"])
+def test_an_empty_line_in_a_file_of_one_column_may_be_a_missing_cell_and_is_refused(body, tmp_path):
+    """A record that vanished would change a number of records that counts as public."""
+    with pytest.raises(InputError, match=r"missing|not a readable"):
+        scan(write(tmp_path / "x.csv", body)).check()
+    with pytest.raises(InputError, match=r"empty lines|not a readable"):
+        open_source([tmp_path / "x.csv"], None, drop_missing=True).check()
+
+
+def test_an_empty_line_between_records_of_several_cells_is_none(tmp_path):
+    x, _ = pooled(open_source([write(tmp_path / "x.csv", "a,y\n1,2\n\n3,4\n\n")], "y"))
+    assert x.ravel().tolist() == [1.0, 3.0]
+
+
 def test_a_file_without_column_names_is_refused_without_quoting_its_first_record(tmp_path):
     assert "name the columns" in refusal([write(tmp_path / "x.csv", f"{SECRET},2,x\n3,4,y\n")], "y")
 

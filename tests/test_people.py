@@ -64,6 +64,7 @@ def test_no_id_changes_how_another_is_read(cell):
 def test_long_numbers_are_told_apart():
     ids = [str(2**80), str(2**80 + 1), 2**80]
     assert first_rows(ids, 3, 1).tolist() == [True, True, False]
+    assert first_rows(pl.Series([2**80, 2**80 + 1, 2**80], dtype=pl.Int128), 3, 1).tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(

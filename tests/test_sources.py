@@ -110,7 +110,7 @@ def test_a_file_unlike_the_first_is_refused_before_it_is_read(write, columns, ch
         ({"second": ["agee"]}, "did you mean 'age'"),
         ({"second": "age"}, r"write \['age'\]"),
         ({"response": "y", "second": ["y"]}, "second: 'y' is the response"),
-        ({"features": ["age", "y"], "second": ["age"]}, "'age' is a feature of the first table too"),
+        ({"features": ["age", "y"], "second": ["age"]}, "'age' is among the features of the first set too"),
     ],
 )
 def test_wrong_names_are_refused_with_a_remedy(write, columns, options, sentence):
@@ -132,7 +132,7 @@ def test_a_record_batch_is_a_table_and_a_dataset_is_not(columns):
     batch = scan(pa.table(columns).to_batches()[0], response="y")
     for a, b in zip(everything(batch), everything(scan(pa.table(columns), response="y")), strict=True):
         assert np.array_equal(a, b)
-    with pytest.raises(InputError, match=r"^path: give"):
+    with pytest.raises(InputError, match=r"^data: give"):
         scan(dataset(pa.table(columns)), response="y")
 
 

@@ -147,3 +147,10 @@ def test_missing_responses_are_refused_and_never_a_class(y, classes):
 def test_what_is_not_one_column_of_values_is_refused(y):
     with pytest.raises(InputError, match=r"^y "):
         response_to_array(y, None)
+
+
+def test_integers_that_numpy_does_not_know_are_refused_with_the_remedy():
+    wide = pl.Series("a", [0, 2**70], dtype=pl.Int128)
+    for read in (lambda: features_to_array(pl.DataFrame({"a": wide})), lambda: response_to_array(wide, None)):
+        with pytest.raises(InputError, match="128 bits; cast it"):
+            read()

@@ -12,6 +12,11 @@ A message names the parameter, says what is wrong and gives the remedy, in one s
 value computed from records: an error text is an output like any other, and nobody has noised it.
 """
 
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class SfumatoError(Exception):
     """Base of all errors raised on purpose by sfumato."""
@@ -31,3 +36,20 @@ class PrivacyWarning(UserWarning):
 
 class AccuracyWarning(UserWarning):
     """The run is allowed and private, but public numbers (records, features, budget) promise a poor answer."""
+
+
+@contextmanager
+def as_usage() -> Iterator[None]:
+    """A budget that cannot be (epsilon = -1) is a mistake in what was asked for, not a budget that is spent."""
+    try:
+        yield
+    except BudgetError as error:
+        raise InputError(str(error)) from None
+
+
+def describe_unexpected(error: Exception) -> str:
+    """Kind and place of an error that nobody foresaw. Its text stays unseen: it may quote a record."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "sfumato" in frame.filename] or frames
+    place = f"{os.path.basename(ours[-1].filename)}:{ours[-1].lineno}"
+    return f"unexpected {type(error).__name__} at {place}; please report it with the command you ran."

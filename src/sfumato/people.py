@@ -129,6 +129,8 @@ def _raw(ids: Any) -> NDArray[Any]:
     if isinstance(series, nw.Series):
         if series.null_count() > 0:
             raise InputError(f"groups {MISSING_ID}")
+        if series.dtype in (nw.Int128, nw.UInt128):  # numpy does not know them, Python does
+            return np.asarray(series.to_list(), dtype=object)
         return np.asarray(series.to_numpy())
     try:
         return cells.as_cells(ids)

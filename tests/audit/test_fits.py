@@ -6,7 +6,7 @@ import pytest
 import sfumato
 import sfumato.research
 from sfumato import Bounds, Budget, PrivateSIR, PrivateSparseSIR
-from sfumato.audit import audit, estimators
+from sfumato.audit import audit, fits
 from sfumato.audit.devices import devices, published_fits
 from sfumato.audit.fits import Case, audit_fit, shown, worst_fit_pair
 from sfumato.audit.one_run import one_run, one_run_epsilon, sir_canaries
@@ -25,7 +25,7 @@ DELTA = 1e-6
 
 def cases(epsilon, delta, relation):
     """Every fit that claims a guarantee, the papers' included."""
-    return estimators.cases(epsilon, delta, relation)
+    return fits.cases(epsilon, delta, relation)
 
 
 NAMES = list(cases(3.0, DELTA, "replace"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sfumato import Bounds, Budget, PrivateSIR
-from sfumato.audit import estimators
+from sfumato.audit import fits
 from sfumato.audit.fits import Case
 from sfumato.audit.persons import audit_person, grouped, worst_person
 from sfumato.audit.transcript import overheard, realised
@@ -22,7 +22,7 @@ IN_PARTS = "DPSIR"
 
 def cases(epsilon, delta, relation):
     """Every fit that claims a guarantee, those of the papers too."""
-    return estimators.cases(epsilon, delta, relation)
+    return fits.cases(epsilon, delta, relation)
 
 
 def moved(case, rows, seed=0):

@@ -7,7 +7,8 @@ import pytest
 
 from sfumato import Budget
 from sfumato.audit import audit, couple, gaussian_check
-from sfumato.audit.cases import (
+from sfumato.audit.releases import (
+    audit_table,
     queries,
     release_of,
     selection_of,
@@ -15,7 +16,7 @@ from sfumato.audit.cases import (
     worst_pair,
     worst_selection_pair,
 )
-from sfumato.audit.table import audit_table, markdown
+from sfumato.audit.result import markdown
 from sfumato.research.sums import example_queries
 from sfumato.sums import BoundedSum
 
@@ -41,7 +42,7 @@ def test_every_kind_of_release_has_a_case():
     ours = {kind for kind in concrete if kind.__module__.startswith(("sfumato.statistics", "sfumato.research"))}
     # A kind that inherits from one with a case (another way to the same sum) is covered by it.
     missing = {kind.__name__ for kind in ours if not known & {base.__name__ for base in kind.__mro__}}
-    assert not missing, "add a query of each to sfumato.audit.cases.queries"
+    assert not missing, "add a query of each to sfumato.audit.releases.queries"
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

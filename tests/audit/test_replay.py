@@ -11,10 +11,10 @@ import sfumato
 import sfumato.research
 from sfumato import Bounds, LabelPrivateSIR, PrivatePCA
 from sfumato.audit import replay
-from sfumato.audit.fingerprint import fingerprint
+from sfumato.audit.controls import broken_fits
 from sfumato.audit.hostile import Hostile, Table, forges
-from sfumato.audit.replay_controls import broken_fits
 from sfumato.audit.replays import NEIGHBOURS, federations, replay_markdown, runs, subjects, ways
+from sfumato.audit.tape import fingerprint
 
 ROWS = {(run.name, run.relation, run.way): run for run in runs()}
 ARRAYS = [key for key in ROWS if key[2] in ("array", "sites")]

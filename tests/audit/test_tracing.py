@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato import Budget, InputError
-from sfumato.audit.cases import Pair
+from sfumato.audit.releases import Pair
 from sfumato.audit.tracing import SignedSum, normal_scores, private_direction, raw_direction, roc_svg, trace
 from sfumato.privacy.noise import SeededNoise
 from sfumato.records import Records

@@ -15,7 +15,7 @@ from sfumato.cli.app import app
 from sfumato.privacy.ledger import FileLedger, disk
 
 BOUNDS = '[bounds]\n"age" = [-4, 4]\n"weight" = [-4, 4]\n"dose" = [-4, 4]\n'
-UNTIL_STOPPED = {"federated site", "federated server"}  # servers: started, stopped and killed in tests/federated
+UNTIL_STOPPED = {"federated site", "federated server", "serve"}  # servers: see tests/federated and tests/web
 FIT = "fit patients.csv -y los --features age,weight,dose --bounds bounds.toml --no-picture"
 SUCCESSES = {
     "demo": "demo --out demo.html",
@@ -23,6 +23,7 @@ SUCCESSES = {
     "explain": "explain --n 1000 --p 3",
     "transform": "transform patients.csv --model los/model.json --out p.csv",
     "report": "report los/model.json --out r.html",
+    "compare": "compare los/model.json los/model.json",
     "reproduce": "reproduce --list",
     "datasets list": "datasets list",
     "datasets export": "datasets export wine w.csv",
@@ -49,6 +50,7 @@ MISTAKES = {
     "explain": ("explain --n 0 --p 3", "--n"),
     "transform": ("transform patients.csv --model los/modle.json --out p.csv", "cannot be read"),
     "report": ("report los/directions.csv", "model"),
+    "compare": ("compare los/model.json los/directions.csv", "model"),
     "reproduce": ("reproduce xia-tabel-1", "xia-table-1"),
     "datasets list": ("datasets lst", "list"),
     "datasets export": ("datasets export wines w.csv", "'wine'"),
@@ -101,28 +103,17 @@ def prepared(tmp_path_factory, patients):
 
 
 @pytest.fixture
-def study(prepared, tmp_path, monkeypatch):
-    """A copy of it, to work in."""
+def here(prepared, tmp_path, monkeypatch):
+    """A copy of it, to work in; commands run here."""
     folder = tmp_path / "study"
     shutil.copytree(prepared, folder)
     monkeypatch.chdir(folder)
     return folder
 
 
-@pytest.fixture
-def sfumato(study):
-    """Run a command in this process; (exit code, stdout, stderr)."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        result = CliRunner().invoke(app, list(words))
-        return result.exit_code, result.stdout, result.stderr
-
-    return run
-
-
-def words_of(text: str, study) -> list[str]:
+def words_of(text: str, here) -> list[str]:
     """The words of a command; {run} is the run in the ledger, as `ledger show` names it."""
-    run = re.search(r'"run":"(\w+)"', (study / "study.jsonl").read_text().replace(" ", ""))[1]
+    run = re.search(r'"run":"(\w+)"', (here / "study.jsonl").read_text().replace(" ", ""))[1]
     return shlex.split(text.replace("{run}", run))
 
 
@@ -132,41 +123,41 @@ def test_every_command_is_in_the_tables():
 
 
 @pytest.mark.parametrize("name", [name for name in SUCCESSES if name not in SLOW])
-def test_it_does_what_it_says(name, sfumato, study):
-    code, out, err = sfumato(*words_of(SUCCESSES[name], study))
+def test_it_does_what_it_says(name, sfumato, here):
+    code, out, err = sfumato(*words_of(SUCCESSES[name], here))
     assert code == 0 and out.strip() and "error" not in err, err
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_gives_one_sentence_and_changes_nothing(name, sfumato, study):
+def test_a_mistake_gives_one_sentence_and_changes_nothing(name, sfumato, here):
     words, remedy = MISTAKES[name]
-    before = sorted(os.listdir(study))
-    code, _, err = sfumato(*words_of(words, study))
+    before = sorted(os.listdir(here))
+    code, _, err = sfumato(*words_of(words, here))
     assert code in (2, 3) and remedy in err, err
     assert err.startswith("error: ") and err.count("\n") == 1 and "Traceback" not in err
-    assert sorted(os.listdir(study)) == before
+    assert sorted(os.listdir(here)) == before
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_an_interruption_just_before_the_end_leaves_nothing_half_written(name, sfumato, study, monkeypatch):
+def test_an_interruption_just_before_the_end_leaves_nothing_half_written(name, sfumato, here, monkeypatch):
     """All is written beside its place, and Ctrl-C comes at the moment of putting it there."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    before = sorted(os.listdir(study))
+    before = sorted(os.listdir(here))
     for function in ("replace", "rename"):
         monkeypatch.setattr(output.os, function, interrupt)
     if name in LEDGERS:
         monkeypatch.setattr(disk, "create", interrupt)
-    code, _, err = sfumato(*words_of(SUCCESSES[name], study))
+    code, _, err = sfumato(*words_of(SUCCESSES[name], here))
     assert code == 130 and err.splitlines()[-1] == "error: interrupted; no half-written file was left."
     monkeypatch.undo()
-    assert sorted(os.listdir(study)) == before
+    assert sorted(os.listdir(here)) == before
 
 
-def test_a_fit_interrupted_while_it_is_put_in_place_is_in_the_ledger_all_the_same(sfumato, study, monkeypatch):
-    spent = FileLedger(study / "study.jsonl").total()
+def test_a_fit_interrupted_while_it_is_put_in_place_is_in_the_ledger_all_the_same(sfumato, here, monkeypatch):
+    spent = FileLedger(here / "study.jsonl").total()
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -174,7 +165,7 @@ def test_a_fit_interrupted_while_it_is_put_in_place_is_in_the_ledger_all_the_sam
     monkeypatch.setattr(output.Draft, "_publish", interrupt)
     code, _, err = sfumato(*FIT.split(), "--cap-ledger", "study.jsonl", "--out", "never")
     monkeypatch.undo()
-    ledger = FileLedger(study / "study.jsonl")
+    ledger = FileLedger(here / "study.jsonl")
     assert "all hashes agree" in ledger.verify() and ledger.total() > spent + 0.2
-    (kept,) = (study / "never").iterdir()
+    (kept,) = (here / "never").iterdir()
     assert code == 130 and str(kept) in err and (kept / "model.json").exists()  # what was paid for is never deleted

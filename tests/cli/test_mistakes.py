@@ -34,7 +34,7 @@ MISTAKES = {
     "file as directory": (("fit", "patients.csv", "-y", "los", "--out", "bounds.toml"), "is a file; name a directory"),
     "no ledger": (
         ("fit", "patients.csv", "-y", "los", "--features", "age", "--cap-ledger", "s.jsonl"),
-        "no file 's.jsonl'",
+        "/s.jsonl'; check the name",
     ),
     "no model": (("transform", "patients.csv", "--model", "m.json", "--out", "p.csv"), "m.json cannot be read"),
     "no header": (("bounds", "init", "headless.csv", "--out", "b.toml"), "must name the columns"),

@@ -12,16 +12,9 @@ from sfumato.audit.tracing import SignedSum
 from sfumato.bounds import Bounds
 from sfumato.records import Records
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
+from sfumato.statistics import histograms
 from sfumato.statistics.columns import OfColumn, OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import (
-    Bins,
-    DistanceHistograms,
-    LinearHistograms,
-    NormHistogram,
-    OctaveHistograms,
-    ResponseHistogram,
-)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.parts import Part
 from sfumato.statistics.persons import PerPerson
@@ -66,11 +59,11 @@ def residual(p, bins, spread=20.0, largest=1e7):
 
 
 def numbers():
-    return Bins(EDGES)
+    return histograms.Bins(EDGES)
 
 
 def codes():
-    return Bins(np.empty(0), categories=CODES)
+    return histograms.Bins(np.empty(0), categories=CODES)
 
 
 def slices(p, bins, weight, count_weight=0.0):
@@ -150,12 +143,12 @@ class Case:
 
 
 CASES = [
-    Case("response", lambda p: ResponseHistogram(numbers())),
-    Case("classes", lambda p: ResponseHistogram(codes()), has_codes=True),
-    Case("lengths", lambda p: NormHistogram(grid(p))),
-    Case("octaves", OctaveHistograms),
-    Case("linear", lambda p: LinearHistograms(np.full(p, -1.0), np.linspace(1, 2, p), 6)),
-    Case("distances", lambda p: DistanceHistograms(np.linspace(-1.0, 1e9, p), np.linspace(0.0, 0.5, p))),
+    Case("response", lambda p: histograms.ResponseHistogram(numbers())),
+    Case("classes", lambda p: histograms.ResponseHistogram(codes()), has_codes=True),
+    Case("lengths", lambda p: histograms.NormHistogram(grid(p))),
+    Case("octaves", histograms.OctaveHistograms),
+    Case("linear", lambda p: histograms.LinearHistograms(np.full(p, -1.0), np.linspace(1, 2, p), 6)),
+    Case("distances", lambda p: histograms.DistanceHistograms(np.linspace(-1.0, 1e9, p), np.linspace(0.0, 0.5, p))),
     Case("moments", lambda p: Moments(grid(p), 0.8)),
     Case("moments of all", lambda p: Moments(grid(p), float(np.sqrt(p)), centre_weight=1.0)),
     Case("moments, centre first", lambda p: Moments(grid(p), 0.01, centre_weight=2.0)),
@@ -182,7 +175,7 @@ CASES = [
     Case("sign scores about zero, of classes", lambda p: signs(p, codes(), 0.0), has_codes=True),
     Case("some columns", lambda p: OnColumns(signs((p + 1) // 2, numbers()), np.arange(0, p, 2))),
     Case("median of a column", lambda p: OfColumn(QuantileScores(numbers(), 1, 2), np.array([p - 1]))),
-    Case("median distance", lambda p: OfColumn(QuantileScores(Bins(EDGES[4:]), 1, 2), np.array([0]), 0.5)),
+    Case("median distance", lambda p: OfColumn(QuantileScores(histograms.Bins(EDGES[4:]), 1, 2), np.array([0]), 0.5)),
     Case("candidates", lambda p: candidates(p, numbers())),
     Case("products of indices", lambda p: IndexProducts(grid(p), np.random.default_rng(p).normal(size=(p, 2)), 0.2)),
     Case("quantile", lambda p: QuantileScores(numbers(), 3, 8)),

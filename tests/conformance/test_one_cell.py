@@ -32,6 +32,8 @@ from sfumato.methods.inputs import fit_source, paired_source
 from sfumato.sources import ArraySource, Source
 from sfumato.sources.files import open_source
 from sfumato.sources.formats import open_tables
+from sfumato.sources.spark import SparkTable
+from sfumato.sources.streams import PassingTable, SnapshotTable
 from sfumato.sources.table import Table
 
 HUGE = [Decimal("sNaN"), Decimal("1e999"), -(10**5000)]
@@ -201,6 +203,10 @@ def in_arrow_table(role):
     return lambda cells, base, folder: _scanned(arrow_table(cells, base), role)
 
 
+def in_arrow_stream(role):
+    return lambda cells, base, folder: _scanned(arrow_table(cells, base).to_reader, role)
+
+
 def in_file(name, role):
     return lambda cells, base, folder: _scanned(FILES[name](cells, base, folder), role)
 
@@ -272,6 +278,7 @@ IN_FILES = (*IN_TABLES, "categorical feature", "categorical text feature")
 CASES = {
     **{f"{name}: {role}": in_memory(name, role) for name in MEMORY for role in IN_MEMORY},
     **{f"arrow table: {role}": in_arrow_table(role) for role in IN_TABLES},
+    **{f"arrow stream: {role}": in_arrow_stream(role) for role in IN_TABLES},
     **{f"{name} file: {role}": in_file(name, role) for name in FILES for role in IN_FILES},
     **{f"{name}: device, {question}": on_devices(name, question) for name in MEMORY for question in DEVICES},
     **{
@@ -376,7 +383,8 @@ def test_every_reader_of_the_package_is_in_this_registry(tmp_path):
     assert list(modules())
     base = BASES["numbers"]
     files = {type(open_tables([make(base, base, tmp_path)])[0]) for make in FILES.values()}
-    assert subclasses(Table) == files
+    streams = {SnapshotTable, PassingTable, SparkTable}  # batches of an engine that has given each column its type
+    assert subclasses(Table) == files | streams
     read = {type(scan(make(base, base, tmp_path), response="cell")) for make in FILES.values()} | {ArraySource}
     assert subclasses(Source) == read
     assert {kind.__name__ for kind in subclasses(Randomiser)} == {"SliceRandomiser", "NumberRandomiser"}

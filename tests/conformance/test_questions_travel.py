@@ -16,7 +16,7 @@ from sfumato.statistics.histograms import Bins
 from sfumato.statistics.parts import Part
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.whitening import Whitening
-from sfumato.statistics.wire import FIELDS, Decoder, RefusedError, canonical, encode
+from sfumato.statistics.wire import FIELDS, Decoder, RefusedError, dump_json, encode
 from sfumato.sums import BoundedSum
 
 BINS = Bins(np.array([-1.0, 0.1, 0.7]))
@@ -43,7 +43,7 @@ def test_a_question_that_arrives_gives_the_same_sum_and_the_same_noise(case):
         with pytest.raises(RefusedError):
             encode(case.query)
         return
-    back = Decoder().query(json.loads(canonical(encode(case.query))))
+    back = Decoder().query(json.loads(dump_json(encode(case.query))))
     records = case.records(np.random.default_rng(0), 200)
     np.testing.assert_array_equal(back.of(records), case.query.of(records))
     for relation in ("replace", "add-remove"):
@@ -59,7 +59,7 @@ def test_every_question_of_the_core_is_among_them(registered):
 
 def test_questions_about_persons_parts_and_columns_travel_inside_one_another():
     query = PerPerson(Part(OnColumns(ResidualProduct(RESIDUAL, 1.1), np.array([2, 0, 1])), 0, 2), 3)
-    back = Decoder().query(json.loads(canonical(encode(query))))
+    back = Decoder().query(json.loads(dump_json(encode(query))))
     np.testing.assert_array_equal(back.of(RECORDS), query.of(RECORDS))
     assert back.sensitivity("replace") == query.sensitivity("replace")
 

@@ -12,12 +12,14 @@ import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 FLOWER = Path(os.environ.get("SFUMATO_FLOWER", Path(__file__).parents[2] / ".venv-flower")) / "bin"
 LONG = 240.0
 """Seconds that nothing takes on a machine that works at all."""
+BOUNDED = ("--lower", -6, "--upper", 6)
 SITES = ("h0", "h1", "h2")
 
 CERTIFY = """
@@ -192,6 +194,17 @@ class Deployment:
         process = self.started.pop(name)
         process.kill()
         process.wait(timeout=LONG)
+
+    def lose_one_and_replay_another(self, timeout):
+        """A site dies in mid-round, another replays what it sent before: the third finishes, and both are named."""
+        self.fault(h2={"shape": "replay"})
+        self.server(*BOUNDED, "--method", "descent", minimum=1, timeout=timeout)
+        self.until_asked("h1", "shape")
+        self.kill("h1")
+        found = self.outcome()
+        assert "answers another line" in found["left_out"]["h2"]
+        assert "did not answer" in found["left_out"].get("h1", "did not answer") and "h1" not in found["spending"]
+        assert np.isfinite(found["directions"]).all()
 
     def nothing_left_of(self, *names):
         """No process but those of the commands that still run carries this deployment's environment."""

@@ -8,7 +8,7 @@ import pytest
 
 from sfumato import Budget, InputError
 from sfumato.federated.flower.client import open_site
-from sfumato.federated.site import guarded, handle
+from sfumato.federated.site import answer_or_refuse, handle
 from sfumato.privacy.ledger import FileLedger
 
 
@@ -42,7 +42,7 @@ def test_a_setting_that_is_missing_is_named(config, key):
 
 
 def test_an_error_that_nobody_expected_is_told_by_its_type_alone(config):
-    head, values = guarded(
+    head, values = answer_or_refuse(
         lambda: handle(open_site(config | {"features": "age", "seed": "a secret"}), '{"ask":"facts"}')
     )
     assert json.loads(head) == {"refused": "unexpected ValueError at the site."} and values == b""

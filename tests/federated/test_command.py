@@ -167,7 +167,7 @@ def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
 def test_a_coordinators_options_reach_the_estimator(sparse):
     from sfumato.bounds import Bounds
     from sfumato.cli.federated import _estimator
-    from sfumato.cli.fit_options import EstimatorOptions
+    from sfumato.study.options import EstimatorOptions
 
     wishes = EstimatorOptions("sir", 2.0, 1e-5, None, "add-remove", None, "3", "auto", ["a", "b"], picture=False)
     made = _estimator(wishes, Bounds(-6, 6), sparse, own_units=False)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.federated.deployment import FLOWER, SITES, Deployment
+from tests.federated.deployment import BOUNDED, FLOWER, SITES, Deployment
 
 from sfumato import Bounds, PrivateSIR, PrivateSparseSIR
 from sfumato.federated import simulate
@@ -14,7 +14,6 @@ from sfumato.simulate import he
 pytestmark = pytest.mark.skipif(
     not (FLOWER / "sfumato").exists(), reason="there is no .venv-flower with Flower; `make test` creates it"
 )
-BOUNDED = ("--lower", -6, "--upper", 6)
 SOON = 12.0
 """Seconds that a dead site is waited for, twice. A round of live ones takes half a second on an idle machine."""
 
@@ -67,15 +66,7 @@ def test_a_deployment_equals_its_simulation_and_survives_kills_replays_and_poiso
         assert sound["uploaded_bytes"]["slices"][name] <= 1.05 * 8 * (5 * 6 // 2 + 5 * (2 + 1) + 2)
     assert sound["sites"] == dict.fromkeys(SITES, 1_000) and (made.folder / "federation/result/report.html").exists()
 
-    # a site dies in mid-round, another replays what it sent before: the third finishes
-    made.fault(h2={"shape": "replay"})
-    made.server(*BOUNDED, "--method", "descent", minimum=1, timeout=SOON)
-    made.until_asked("h1", "shape")
-    made.kill("h1")
-    faulty = made.outcome()
-    assert "answers another line" in faulty["left_out"]["h2"]
-    assert "did not answer" in faulty["left_out"].get("h1", "did not answer") and "h1" not in faulty["spending"]
-    assert np.isfinite(faulty["directions"]).all()
+    made.lose_one_and_replay_another(SOON)
 
     # the dead site comes back; now every upload is poisoned: one sentence names all of them
     made.fault(h0={"ranks": "nan"}, h1={"ranks": "huge"}, h2={"ranks": "square"})

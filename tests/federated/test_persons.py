@@ -9,7 +9,7 @@ from sfumato import PrivateSIR, PrivateSparseSIR
 from sfumato.federated import SitesLostError, simulate
 from sfumato.federated.coordinator import fit_remote
 from sfumato.federated.site import handle
-from sfumato.federated.wire import canonical
+from sfumato.federated.wire import dump_json
 from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.unit import Unit
 
@@ -32,7 +32,7 @@ def test_over_the_wire_and_in_simulation_persons_get_the_same_fit(people, estima
 def test_sites_whose_ledgers_protect_persons_take_no_plan_for_records(people, estimator):
     with pytest.raises(Exception, match="number of records must be public"):
         fit_remote(estimator, people, SITES)
-    reply = handle(people.site("h0"), canonical({"ask": "accept", "terms": terms()}))[0]
+    reply = handle(people.site("h0"), dump_json({"ask": "accept", "terms": terms()}))[0]
     assert "protects any one record, the site's ledger a person" in json.loads(reply)["refused"]
     assert all(FileLedger(people.ledger(name)).spent() == 0.0 for name in SITES)
 
@@ -45,13 +45,13 @@ def test_sites_that_do_not_know_their_people_take_no_plan_for_persons(consortium
 
 def test_a_site_without_ids_does_not_take_the_coordinators_word(people):
     people.parts = {name: part[:2] for name, part in people.parts.items()}
-    reply = handle(people.site("h0"), canonical({"ask": "accept", "terms": terms(rows_per_person=2)}))[0]
+    reply = handle(people.site("h0"), dump_json({"ask": "accept", "terms": terms(rows_per_person=2)}))[0]
     assert "does not say whose row is whose" in json.loads(reply)["refused"]
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, True, "2", 10**9, [2]])
 def test_a_plan_with_an_impossible_number_of_rows_is_refused(people, rows):
-    reply = handle(people.site("h0"), canonical({"ask": "accept", "terms": terms(rows_per_person=rows)}))[0]
+    reply = handle(people.site("h0"), dump_json({"ask": "accept", "terms": terms(rows_per_person=rows)}))[0]
     assert "rows_per_person must be a whole number" in json.loads(reply)["refused"]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import Budget
 from sfumato.federated.site import handle
-from sfumato.federated.wire import canonical, encode
+from sfumato.federated.wire import dump_json, encode
 from sfumato.privacy.ledger import FileLedger
 from sfumato.statistics.histograms import Bins, OctaveHistograms, ResponseHistogram, octave_edges
 
@@ -23,7 +23,7 @@ QUESTION = encode(ResponseHistogram(Bins(octave_edges())))
 
 
 def ask(consortium, **request):
-    head, values = handle(consortium.site("h0"), canonical(request))
+    head, values = handle(consortium.site("h0"), dump_json(request))
     return json.loads(head), values
 
 
@@ -115,7 +115,7 @@ def test_a_plan_that_is_not_known_and_safe_is_refused(consortium, changes, sente
         ({"ask": "answer", "run": "cd" * 8, "line": "magnitude", "query": QUESTION}, "propose it first"),
         (
             {"ask": "answer", "run": RUN, "line": "magnitude", "query": {"kind": "eval"}},
-            "kind that sites do not answer",
+            "kind that is not answered",
         ),
         ({"ask": "answer", "run": RUN, "line": "magnitude", "query": encode(OctaveHistograms(11))}, "another number"),
     ],

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from tests.federated.deployment import FLOWER, SITES
+from tests.federated.deployment import BOUNDED, FLOWER, SITES
 from tests.federated.supernodes import SuperNodes
 
 from sfumato import Bounds, PrivateSIR
@@ -15,7 +15,6 @@ from sfumato.simulate import he
 pytestmark = pytest.mark.skipif(
     not (FLOWER / "sfumato").exists(), reason="there is no .venv-flower with Flower; `make test` creates it"
 )
-BOUNDED = ("--lower", -6, "--upper", 6)
 EXCHANGES = 7
 """Of a one-shot fit: facts, plan, four lines and the end."""
 
@@ -49,15 +48,7 @@ def test_supernodes_equal_a_simulation_and_survive_kills_and_replays(deployed):
         assert len(ledger) == len(here.ledger_) == sound["spending"][name]["releases"]
         assert ledger.spent() == pytest.approx(1.0, rel=1e-6)
 
-    # a site dies in mid-round, another replays what it sent before: the third finishes
-    made.fault(h2={"shape": "replay"})
-    made.server(*BOUNDED, "--method", "descent", minimum=1, timeout=patience)
-    made.until_asked("h1", "shape")
-    made.kill("h1")
-    faulty = made.outcome()
-    assert "answers another line" in faulty["left_out"]["h2"]
-    assert "did not answer" in faulty["left_out"].get("h1", "did not answer") and "h1" not in faulty["spending"]
-    assert np.isfinite(faulty["directions"]).all()
+    made.lose_one_and_replay_another(patience)
     for name in SITES:  # no ledger is ever short: all that was answered is recorded
         ledger = FileLedger(made.folder / f"{name}.jsonl")
         assert len(ledger) >= len(made.answers(name, "*/*.npy"))

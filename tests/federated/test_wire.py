@@ -10,20 +10,13 @@ from sfumato.bounds import Bounds
 from sfumato.federated.checks import check
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.terms import KNOWN, question_kind
-from sfumato.federated.wire import Decoder, RefusedError, canonical, encode
+from sfumato.federated.wire import Decoder, RefusedError, dump_json, encode
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records, Response
+from sfumato.statistics import histograms
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import (
-    Bins,
-    DistanceHistograms,
-    LinearHistograms,
-    NormHistogram,
-    OctaveHistograms,
-    ResponseHistogram,
-)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
@@ -34,30 +27,30 @@ P = 3
 FACTS = SiteFacts(P, 50, Response())
 GRID = Bounds(-2.0, 3.0).grid(P)
 WHITENING = Whitening(GRID, np.diag([1.0, 2.0, 0.3]) + 0.1, np.array([0.1, 0.0, -0.2]), 3.0)
-BINS = Bins(np.array([-1.0, 0.1, 0.7]))
+BINS = histograms.Bins(np.array([-1.0, 0.1, 0.7]))
 RESIDUAL = Residual(WHITENING, BINS, np.arange(8.0).reshape(4, 2) / 7, np.ones((P + 1, 2)) / 3, 1.3)
 GROUPS = np.array([0, 0, 1, 1])
 QUERIES = [
-    ResponseHistogram(BINS),
-    NormHistogram(GRID),
-    OctaveHistograms(P),
-    LinearHistograms(np.full(P, -1.0), np.full(P, 1.0 / 3.0), 5),
+    histograms.ResponseHistogram(BINS),
+    histograms.NormHistogram(GRID),
+    histograms.OctaveHistograms(P),
+    histograms.LinearHistograms(np.full(P, -1.0), np.full(P, 1.0 / 3.0), 5),
     Moments(GRID, 0.7),
     ResidualHistogram(RESIDUAL),
     ResidualProduct(RESIDUAL, 1.1),
     SlicedMoments(WHITENING, BINS, GROUPS, 2, 1.0, 0.5),
     ProjectionHistogram(WHITENING, np.array([1.0, -1.0, 0.5]), BINS, GROUPS, 2, 6),
     SignScores(np.array([0.0, 0.5, -0.1]), BINS, np.array([[-1.0], [-0.2], [0.7], [1.0]])),
-    DistanceHistograms(np.array([-1.0, 0.0, 1e9]), np.array([0.0, 0.5, 1e3])),
+    histograms.DistanceHistograms(np.array([-1.0, 0.0, 1e9]), np.array([0.0, 0.5, 1e3])),
 ]
-LIMITED = NormHistogram(replace(GRID, limits=np.array([[-1.0] * P, [0.5] * P])))
+LIMITED = histograms.NormHistogram(replace(GRID, limits=np.array([[-1.0] * P, [0.5] * P])))
 TWO = OnColumns(SignScores(np.array([0.0, 0.5]), BINS, np.ones((4, 2))), np.array([2, 0]))
 RECORDS = Records(np.random.default_rng(0).normal(size=(50, P)), np.random.default_rng(1).normal(size=50))
 
 
 @pytest.mark.parametrize("query", [*QUERIES, TWO, LIMITED], ids=lambda query: type(query).__name__)
 def test_a_question_read_back_gives_the_same_sum_and_the_same_noise(query):
-    back = Decoder().query(json.loads(canonical(encode(query))))
+    back = Decoder().query(json.loads(dump_json(encode(query))))
     check(back, FACTS)
     np.testing.assert_array_equal(back.of(RECORDS), query.of(RECORDS))
     event = Gaussian(0.5)
@@ -86,7 +79,7 @@ def _wrong(query, field, value):
 
 def _floats(*shape):
     array = np.zeros(shape)
-    return encode(LinearHistograms(array, array, 1))["lower"]
+    return encode(histograms.LinearHistograms(array, array, 1))["lower"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +89,7 @@ def _floats(*shape):
         [],
         {"kind": "os.system"},
         {"kind": ["OctaveHistograms"]},
-        encode(OctaveHistograms(P)) | {"more": 1},
+        encode(histograms.OctaveHistograms(P)) | {"more": 1},
         {"kind": "OctaveHistograms"},
         {"kind": "OctaveHistograms", "n_features": True},
         {"kind": "OctaveHistograms", "n_features": -3},
@@ -123,11 +116,11 @@ def test_what_is_not_a_known_question_is_refused(data):
 @pytest.mark.parametrize(
     "data",
     [
-        encode(OctaveHistograms(P + 1)),
-        encode(ResponseHistogram(Bins(np.array([1.0, 1.0])))),
-        encode(ResponseHistogram(Bins(np.empty(0), 7))),
-        encode(LinearHistograms(np.zeros(P), np.zeros(P), 4)),
-        encode(LinearHistograms(np.full(P, -1e300), np.full(P, 1e300), 4)),
+        encode(histograms.OctaveHistograms(P + 1)),
+        encode(histograms.ResponseHistogram(histograms.Bins(np.array([1.0, 1.0])))),
+        encode(histograms.ResponseHistogram(histograms.Bins(np.empty(0), 7))),
+        encode(histograms.LinearHistograms(np.zeros(P), np.zeros(P), 4)),
+        encode(histograms.LinearHistograms(np.full(P, -1e300), np.full(P, 1e300), 4)),
         _wrong(QUERIES[4], "radius", 0.0),
         _wrong(QUERIES[4], "radius", -1.0),
         _wrong(QUERIES[4], "centre_weight", 0.0),

@@ -110,10 +110,10 @@ def test_where_no_direction_can_be_missed_there_is_no_forecast():
 @pytest.mark.parametrize(("n", "p"), [(300, 4), (1_000, 4)])
 def test_bounds_that_cannot_be_found_are_foreseen(n, p):
     given, found = (
-        foreseen(PrivateSIR(1.0, 1e-6, 1, b, "descent"), n, p, 0.5, draws=12) for b in (Bounds(-3, 3), "search")
+        foreseen(PrivateSIR(1.0, 1e-6, 1, b, "descent"), n, p, 0.5, draws=30) for b in (Bounds(-3, 3), "search")
     )
     losses = []
-    for seed in range(12):
+    for seed in range(30):
         x, y = _gaussian(n, p, 0.5, seed)
         fitted = PrivateSIR(1.0, 1e-6, 1, "search", "descent", random_state=seed).fit(x, y)
         losses.append(subspace_distance(fitted.directions_, np.eye(1, p)))

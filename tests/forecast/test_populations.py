@@ -5,16 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from sfumato import (
-    Bounds,
-    InputError,
-    PrivateCCA,
-    PrivateDR,
-    PrivateLDA,
-    PrivatePCA,
-    PrivateSAVE,
-    subspace_distance,
-)
+import sfumato as sf
 from sfumato.forecast import IndexResponse, StandIn, forecast
 from sfumato.forecast.populations import signed_normals
 from sfumato.methods.cca import CorrelatedPairs
@@ -26,7 +17,7 @@ from sfumato.records import Records
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.moments import Moments
 
-BOX = Bounds(-50, 50)
+BOX = sf.Bounds(-50, 50)
 pytestmark = pytest.mark.filterwarnings("ignore:random_state")
 
 
@@ -39,7 +30,7 @@ def measured_components(n, law, estimator, replications):
     losses = []
     for seed in range(replications):
         x, true = components(n, law, np.random.default_rng([11, seed]))
-        losses.append(subspace_distance(estimator.set_params(random_state=seed).fit(x).directions_, true))
+        losses.append(sf.subspace_distance(estimator.set_params(random_state=seed).fit(x).directions_, true))
     return np.mean(losses)
 
 
@@ -49,7 +40,7 @@ def measured_components(n, law, estimator, replications):
     [(2_000, 10, 1, 1.0, 0.5), (1_000, 30, 1, 1.0, 0.5), (20_000, 20, 3, 0.3, 0.3)],
 )
 def test_the_forecast_of_components_is_the_measured_mean(n, p, k, epsilon, signal, method):
-    law, estimator = SpikedCovariance(p, k, signal), PrivatePCA(k, epsilon, 1e-6, BOX, method)
+    law, estimator = SpikedCovariance(p, k, signal), sf.PrivatePCA(k, epsilon, 1e-6, BOX, method)
     explanation = estimator.explain(n, p)
     expected = forecast(explanation.fit, explanation.budget, n, law, draws=10).loss
     assert 0.75 < expected / measured_components(n, law, estimator, 10) < 1.33
@@ -57,14 +48,14 @@ def test_the_forecast_of_components_is_the_measured_mean(n, p, k, epsilon, signa
 
 def test_the_forecast_of_pairs_is_the_measured_mean():
     n, p, q, signal, losses = 10_000, 6, 4, 0.5, []
-    estimator = PrivateCCA(1, 1.0, 1e-6, BOX, BOX)
+    estimator = sf.PrivateCCA(1, 1.0, 1e-6, BOX, BOX)
     for seed in range(10):
         rng = np.random.default_rng([12, seed])
         x, y = rng.standard_normal((n, p)), rng.standard_normal((n, q))
         y[:, 0] = np.sqrt(signal) * x[:, 0] + np.sqrt(1 - signal) * y[:, 0]
         fitted = estimator.set_params(random_state=seed).fit(x, y)
         pair = (fitted.directions_, fitted.y_directions_)
-        losses.append(np.mean([subspace_distance(found, np.eye(1, found.shape[1])) for found in pair]))
+        losses.append(np.mean([sf.subspace_distance(found, np.eye(1, found.shape[1])) for found in pair]))
     expected = estimator.explain(n, p, q).forecast(signal)
     assert 0.75 < expected.loss / np.mean(losses) < 1.33 and expected.plain < expected.loss
 
@@ -73,26 +64,26 @@ def test_the_forecast_of_pairs_is_the_measured_mean():
 def test_the_forecast_of_discriminants_is_the_measured_mean(classes):
     n, p, signal, losses = 10_000, 8, 0.5, []
     h = 3 if classes else 2
-    estimator = PrivateLDA(1.0, 1e-6, 1, Bounds(-8, 8), classes)
+    estimator = sf.PrivateLDA(1.0, 1e-6, 1, sf.Bounds(-8, 8), classes)
     for seed in range(10):
         rng = np.random.default_rng([13, seed])
         x, code = rng.standard_normal((n, p)), rng.integers(0, h, n)
         place = np.arange(h) - (h - 1) / 2
         x[:, 0] = np.sqrt(signal) * (place / place.std())[code] + np.sqrt(1 - signal) * x[:, 0]
         fitted = estimator.set_params(random_state=seed).fit(x, np.array(list("abc"))[code])
-        losses.append(subspace_distance(fitted.directions_, np.eye(1, p)))
+        losses.append(sf.subspace_distance(fitted.directions_, np.eye(1, p)))
     assert 0.75 < estimator.explain(n, p).forecast(signal).loss / np.mean(losses) < 1.33
 
 
-@pytest.mark.parametrize("estimator", [PrivateSAVE, PrivateDR])
+@pytest.mark.parametrize("estimator", [sf.PrivateSAVE, sf.PrivateDR])
 def test_the_forecast_of_second_order_directions_is_the_measured_mean(estimator):
     n, p, signal, losses = 20_000, 10, 0.5, []
-    fit = estimator(1.0, 1e-6, 1, Bounds(-8, 8))
+    fit = estimator(1.0, 1e-6, 1, sf.Bounds(-8, 8))
     for seed in range(10):
         rng = np.random.default_rng([14, seed])
         x = rng.standard_normal((n, p))
         y = np.sqrt(signal / 2) * x[:, 0] ** 2 + np.sqrt(1 - signal) * rng.standard_normal(n)
-        losses.append(subspace_distance(fit.set_params(random_state=seed).fit(x, y).directions_, np.eye(1, p)))
+        losses.append(sf.subspace_distance(fit.set_params(random_state=seed).fit(x, y).directions_, np.eye(1, p)))
     explanation = fit.explain(n, p)
     expected = forecast(explanation.fit, explanation.budget, n, explanation.prospect.explaining(signal), draws=10)
     assert 0.75 < expected.loss / np.mean(losses) < 1.33 and expected.plain < expected.loss
@@ -104,7 +95,7 @@ def test_the_forecast_of_second_order_directions_is_the_measured_mean(estimator)
 )
 def test_points_have_the_moments_of_their_population_clipped_or_not(law):
     points = law.points(np.random.default_rng(0))
-    grid = Bounds(-law.box, law.box).grid(12)
+    grid = sf.Bounds(-law.box, law.box).grid(12)
     for radius in (0.2, 10.0):
         query = Moments(grid, radius)
         second = np.zeros((12, 12))
@@ -144,10 +135,10 @@ def test_signs_cancel_in_every_pair_of_columns():
 
 @pytest.mark.parametrize("law", [SpikedCovariance(10, 1), CorrelatedPairs(10, 1, n_targets=4), SeparatedClasses(10)])
 def test_more_of_anything_good_loses_less(law):
-    fit = {SpikedCovariance: PrivatePCA(1), SeparatedClasses: PrivateLDA(classes=[0, 1])}.get(type(law))
+    fit = {SpikedCovariance: sf.PrivatePCA(1), SeparatedClasses: sf.PrivateLDA(classes=[0, 1])}.get(type(law))
 
     def loss(epsilon=1.0, n=10_000, signal=0.5):
-        made = fit.set_params(epsilon=epsilon).explain(n, 10) if fit else PrivateCCA(1, epsilon).explain(n, 6, 4)
+        made = fit.set_params(epsilon=epsilon).explain(n, 10) if fit else sf.PrivateCCA(1, epsilon).explain(n, 6, 4)
         return made.forecast(signal).loss
 
     base = loss()
@@ -157,20 +148,20 @@ def test_more_of_anything_good_loses_less(law):
 
 
 def test_with_a_large_budget_only_sampling_error_is_left():
-    for explanation in (PrivatePCA(2, rho=1e6).explain(5_000, 8), PrivateCCA(1, rho=1e6).explain(5_000, 5, 3)):
+    for explanation in (sf.PrivatePCA(2, rho=1e6).explain(5_000, 8), sf.PrivateCCA(1, rho=1e6).explain(5_000, 5, 3)):
         assert 0.9 < explanation.forecast().ratio < 1.35  # clipping alone
 
 
 @pytest.mark.parametrize(("p", "bounds"), [(20, BOX), (100, BOX), (20, None), (100, None)])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_auto_is_refined_at_the_published_settings(p, bounds, relation):
-    explanation = PrivatePCA(3, bounds=bounds, relation=relation).explain(50_000, p)
+    explanation = sf.PrivatePCA(3, bounds=bounds, relation=relation).explain(50_000, p)
     assert any(line.name == "refined" for line in explanation.plan.lines)
-    assert PrivateCCA(2, relation=relation).explain(50_000, 10, 10).recommended == "refined"
+    assert sf.PrivateCCA(2, relation=relation).explain(50_000, 10, 10).recommended == "refined"
 
 
 def test_auto_is_the_method_of_which_least_is_expected():
-    estimator = PrivatePCA(1, 0.1, 1e-6, BOX)
+    estimator = sf.PrivatePCA(1, 0.1, 1e-6, BOX)
     seen = {}
     for n in (300, 2_000, 20_000):
         explanation = estimator.explain(n, 20)
@@ -183,7 +174,7 @@ def test_auto_is_the_method_of_which_least_is_expected():
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
 @pytest.mark.parametrize(("p", "k"), [(5, 1), (20, 1), (20, 3)])
 def test_over_all_numbers_of_records_the_refined_method_is_as_good(p, k, epsilon):
-    explanation = PrivatePCA(k, epsilon, 1e-6, BOX, relation="add-remove").explain(1_000, p)
+    explanation = sf.PrivatePCA(k, epsilon, 1e-6, BOX, relation="add-remove").explain(1_000, p)
     prospect, options = explanation.prospect, {"relation": "add-remove", "draws": 12}
     refined, one_shot = (
         [forecast(fit, explanation.budget, n, prospect.population, **options).loss for n in np.geomspace(100, 1e6, 9)]
@@ -194,19 +185,19 @@ def test_over_all_numbers_of_records_the_refined_method_is_as_good(p, k, epsilon
 
 
 def test_a_private_number_of_records_decides_nothing():
-    few, many = (PrivatePCA(1, 0.1, 1e-6, BOX, relation="add-remove").explain(n, 20).plan for n in (30, 300_000))
+    few, many = (sf.PrivatePCA(1, 0.1, 1e-6, BOX, relation="add-remove").explain(n, 20).plan for n in (30, 300_000))
     assert few == many
 
 
 @pytest.mark.parametrize(
     ("estimator", "sizes"),
     [
-        (PrivatePCA(3), (50_000, 100)),
-        (PrivateCCA(1), (50_000, 50, 50)),
-        (PrivateLDA(classes=[0, 1, 2]), (50_000, 100)),
-        (PrivateLDA(), (50_000, 100)),
-        (PrivateSAVE(), (50_000, 100)),
-        (PrivateDR(n_slices=48), (50_000, 20)),
+        (sf.PrivatePCA(3), (50_000, 100)),
+        (sf.PrivateCCA(1), (50_000, 50, 50)),
+        (sf.PrivateLDA(classes=[0, 1, 2]), (50_000, 100)),
+        (sf.PrivateLDA(), (50_000, 100)),
+        (sf.PrivateSAVE(), (50_000, 100)),
+        (sf.PrivateDR(n_slices=48), (50_000, 20)),
     ],
 )
 def test_explain_prints_expectations_in_two_seconds_and_needs_no_data(estimator, sizes):
@@ -219,7 +210,7 @@ def test_explain_prints_expectations_in_two_seconds_and_needs_no_data(estimator,
 
 @pytest.mark.parametrize("along", ["n", "p", "epsilon"])
 def test_methods_are_compared_along_anything(along):
-    for explanation in (PrivatePCA(2).explain(5_000, 10), PrivateCCA(1).explain(5_000, 6, 3)):
+    for explanation in (sf.PrivatePCA(2).explain(5_000, 10), sf.PrivateCCA(1).explain(5_000, 6, 3)):
         seen = explanation.compare(along=along)
         curve = seen.losses["refined"]
         assert along == "p" or curve[0] > curve[-1]
@@ -227,6 +218,6 @@ def test_methods_are_compared_along_anything(along):
 
 
 def test_a_signal_is_a_part_of_a_whole():
-    with pytest.raises(InputError, match="signal"):
+    with pytest.raises(sf.InputError, match="signal"):
         SpikedCovariance(5, 1, 1.0)
-    assert not PrivatePCA(5).explain(1_000, 5).has_forecast  # all directions: nothing to miss
+    assert not sf.PrivatePCA(5).explain(1_000, 5).has_forecast  # all directions: nothing to miss

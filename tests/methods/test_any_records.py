@@ -6,45 +6,30 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato import (
-    Bounds,
-    InputError,
-    LabelPrivateIHT,
-    LabelPrivateSIR,
-    LocalSIR,
-    PrivateCCA,
-    PrivateDR,
-    PrivateLDA,
-    PrivatePCA,
-    PrivateSAVE,
-    PrivateSIR,
-    PrivateSparsePCA,
-    PrivateSparseSIR,
-    scan,
-)
+import sfumato as sf
 from sfumato.federated import simulate
 
 NAMES = ["a", "b", "c", "d"]
 CLASSES = ["no", "yes"]
 ESTIMATORS = {
-    "sir": (PrivateSIR(picture=True), "number"),
-    "sir, one shot": (PrivateSIR(method="one-shot"), "number"),
-    "sir of names": (PrivateSIR(), "text"),
-    "sir of classes": (PrivateSIR(classes=CLASSES), "text"),
-    "sparse sir": (PrivateSparseSIR(), "number"),
-    "save": (PrivateSAVE(), "number"),
-    "dr": (PrivateDR(), "number"),
-    "lda": (PrivateLDA(), "text"),
-    "lda of classes": (PrivateLDA(classes=CLASSES), "text"),
-    "pca": (PrivatePCA(2), None),
-    "sparse pca": (PrivateSparsePCA(max_features=2), None),
-    "cca": (PrivateCCA(1), "table"),
+    "sir": (sf.PrivateSIR(picture=True), "number"),
+    "sir, one shot": (sf.PrivateSIR(method="one-shot"), "number"),
+    "sir of names": (sf.PrivateSIR(), "text"),
+    "sir of classes": (sf.PrivateSIR(classes=CLASSES), "text"),
+    "sparse sir": (sf.PrivateSparseSIR(), "number"),
+    "save": (sf.PrivateSAVE(), "number"),
+    "dr": (sf.PrivateDR(), "number"),
+    "lda": (sf.PrivateLDA(), "text"),
+    "lda of classes": (sf.PrivateLDA(classes=CLASSES), "text"),
+    "pca": (sf.PrivatePCA(2), None),
+    "sparse pca": (sf.PrivateSparsePCA(max_features=2), None),
+    "cca": (sf.PrivateCCA(1), "table"),
 }
-BOX = Bounds(-3, 3)
+BOX = sf.Bounds(-3, 3)
 
 
 def with_bounds(estimator, bounds):
-    boxes = {"bounds": bounds, "y_bounds": bounds} if isinstance(estimator, PrivateCCA) else {"bounds": bounds}
+    boxes = {"bounds": bounds, "y_bounds": bounds} if isinstance(estimator, sf.PrivateCCA) else {"bounds": bounds}
     return estimator.set_params(**boxes)
 
 
@@ -68,17 +53,17 @@ def test_a_table_of_no_records_is_answered_where_their_number_is_private(name, b
     with_bounds(estimator, bounds).set_params(relation="add-remove")
     for table in empty_tables(tmp_path):
         if response == "table":
-            source = scan(table, features=["a", "b"], second=["c", "d"])
+            source = sf.scan(table, features=["a", "b"], second=["c", "d"])
         else:
             kind = {"number": "numeric", "text": "categorical", None: None}[response]
             declared = getattr(estimator, "classes", None)
-            source = scan(table, response=response, features=NAMES, classes=declared, response_kind=kind)
+            source = sf.scan(table, response=response, features=NAMES, classes=declared, response_kind=kind)
         assert np.isfinite(estimator.fit(source).directions_).all()
     empty = {"number": np.empty(0), "text": np.empty(0, dtype=str), "table": np.empty((0, 2)), None: None}
     assert np.isfinite(estimator.fit(np.empty((0, 4)), empty[response]).directions_).all()
     estimator.set_params(relation="replace")
     for X, y in ((np.empty((0, 4)), empty[response]), (source, None)):
-        with pytest.raises(InputError, match="minimum of 1"):
+        with pytest.raises(sf.InputError, match="minimum of 1"):
             estimator.fit(X, y)
 
 
@@ -108,8 +93,8 @@ def test_no_record_raises_at_a_site_or_on_a_device_either():
     x, y = hostile(rng)
     public = rng.normal(size=(200, 4))
     with np.errstate(all="raise"):
-        simulate(PrivateSIR(bounds=BOX), [(x[::2], y[::2]), (x[1::2], y[1::2])])
-        LocalSIR(bounds=BOX).fit(x, y)
-        LabelPrivateSIR(edges=[0.0]).fit(public, y)
-        LabelPrivateSIR().fit(public, y)
-        LabelPrivateIHT(response_range=(-1, 1)).fit(public, y)
+        simulate(sf.PrivateSIR(bounds=BOX), [(x[::2], y[::2]), (x[1::2], y[1::2])])
+        sf.LocalSIR(bounds=BOX).fit(x, y)
+        sf.LabelPrivateSIR(edges=[0.0]).fit(public, y)
+        sf.LabelPrivateSIR().fit(public, y)
+        sf.LabelPrivateIHT(response_range=(-1, 1)).fit(public, y)

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 import sfumato
-from sfumato.audit.estimators import attacks
+from sfumato.audit.fits import list_attacks
 from sfumato.errors import PrivacyWarning
 from sfumato.methods import DEVICES, FAMILY, added, find_class, load
 from sfumato.model import load_model, save_model
@@ -20,7 +20,7 @@ from sfumato.report.html import render
 
 DOCS = Path(__file__).parents[2] / "docs"
 MEMBERS = {**FAMILY, **added()}
-ATTACKS = {relation: list(attacks(1.0, 1e-6, relation)) for relation in ("replace", "add-remove")}
+ATTACKS = {relation: list(list_attacks(1.0, 1e-6, relation)) for relation in ("replace", "add-remove")}
 RECORDS = 120
 
 

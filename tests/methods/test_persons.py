@@ -8,22 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import sfumato
-from sfumato import (
-    Bounds,
-    Budget,
-    LabelPrivateIHT,
-    LabelPrivateSIR,
-    LocalSIR,
-    PrivateCCA,
-    PrivateDR,
-    PrivateLDA,
-    PrivatePCA,
-    PrivateSAVE,
-    PrivateSIR,
-    PrivateSparsePCA,
-    PrivateSparseSIR,
-    scan,
-)
+import sfumato as sf
 from sfumato.errors import BudgetError, InputError
 from sfumato.federated import simulate
 from sfumato.forecast import forecast
@@ -35,7 +20,7 @@ from sfumato.privacy.unit import RECORD, Unit, neighbours, unit_from
 from sfumato.research import DPSIR
 
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.PrivacyWarning")
-BOX = Bounds(-1.0, 1.0)
+BOX = sf.Bounds(-1.0, 1.0)
 SECRET = "patient-4711"
 
 
@@ -63,24 +48,24 @@ def first(ids, rows):
 
 
 ESTIMATORS = [
-    PrivateSIR(bounds=BOX, n_directions=1, method="descent"),
+    sf.PrivateSIR(bounds=BOX, n_directions=1, method="descent"),
     DPSIR(bounds=BOX, n_directions=1),
-    PrivateSIR(bounds=BOX, n_directions=1, picture=True),
-    PrivateSparseSIR(bounds=BOX, n_directions=1, max_features=2),
-    PrivateSAVE(bounds=BOX, n_directions=1),
-    PrivateDR(bounds=BOX, n_directions=1),
-    PrivatePCA(bounds=BOX),
-    PrivateSparsePCA(bounds=BOX, max_features=2),
-    PrivateLDA(bounds=BOX, n_directions=1, classes=["low", "high"]),
-    PrivateCCA(bounds=BOX, y_bounds=BOX, n_directions=1),
+    sf.PrivateSIR(bounds=BOX, n_directions=1, picture=True),
+    sf.PrivateSparseSIR(bounds=BOX, n_directions=1, max_features=2),
+    sf.PrivateSAVE(bounds=BOX, n_directions=1),
+    sf.PrivateDR(bounds=BOX, n_directions=1),
+    sf.PrivatePCA(bounds=BOX),
+    sf.PrivateSparsePCA(bounds=BOX, max_features=2),
+    sf.PrivateLDA(bounds=BOX, n_directions=1, classes=["low", "high"]),
+    sf.PrivateCCA(bounds=BOX, y_bounds=BOX, n_directions=1),
 ]
 
 
 def fitted(estimator, x, y, **also):
     match estimator:
-        case PrivateLDA():
+        case sf.PrivateLDA():
             return estimator.fit(x, np.where(y > 0, "high", "low"), **also)
-        case PrivateCCA():
+        case sf.PrivateCCA():
             return estimator.fit(x[:, :2], x[:, 2:], **also)
     return estimator.fit(x, y, **also)
 
@@ -105,19 +90,19 @@ def test_noise_grows_as_the_number_of_rows(panel, relation):
     x, y, ids = panel
     noise = {}
     for rows in (1, 4):
-        sir = PrivateSIR(bounds=BOX, n_directions=1, method="one-shot", relation=relation, rows_per_person=rows)
+        sir = sf.PrivateSIR(bounds=BOX, n_directions=1, method="one-shot", relation=relation, rows_per_person=rows)
         noise[rows] = [entry.noise_std for entry in sir.fit(x, y, groups=ids).ledger_]
     # the first releases ask the same; later ones depend on what those told
     assert noise[4][0] == pytest.approx(4 * noise[1][0])
     if relation == "add-remove":  # where records are replaced their number is public, and the plan another one
-        record = PrivateSIR(bounds=BOX, n_directions=1, method="one-shot", relation=relation).fit(x, y)
+        record = sf.PrivateSIR(bounds=BOX, n_directions=1, method="one-shot", relation=relation).fit(x, y)
         assert noise[1][0] == pytest.approx(record.ledger_.entries[0].noise_std)
 
 
 def test_ids_without_a_number_let_one_row_each_count(panel):
     x, y, ids = panel
-    sir = PrivateSIR(bounds=BOX, random_state=1).fit(x, y, groups=ids)
-    same = PrivateSIR(bounds=BOX, random_state=1, rows_per_person=1).fit(x, y, groups=ids)
+    sir = sf.PrivateSIR(bounds=BOX, random_state=1).fit(x, y, groups=ids)
+    same = sf.PrivateSIR(bounds=BOX, random_state=1, rows_per_person=1).fit(x, y, groups=ids)
     assert (sir.directions_ == same.directions_).all() and sir.ledger_.unit == Unit(1)
 
 
@@ -125,24 +110,24 @@ def test_a_scanned_table_and_groups_are_the_same_fit(panel):
     x, y, ids = panel
     table = pa.table({"who": ids, "y": y, **{f"x{j}": x[:, j] for j in range(4)}})
     make = {"bounds": BOX, "random_state": 1, "rows_per_person": 2}
-    scanned = PrivateSIR(**make).fit(scan(table, response="y", person="who"))
-    assert (scanned.directions_ == PrivateSIR(**make).fit(x, y, groups=ids).directions_).all()
+    scanned = sf.PrivateSIR(**make).fit(sf.scan(table, response="y", person="who"))
+    assert (scanned.directions_ == sf.PrivateSIR(**make).fit(x, y, groups=ids).directions_).all()
     assert list(scanned.feature_names_in_) == ["x0", "x1", "x2", "x3"]
 
 
 def test_the_guarantee_names_the_person(panel):
     x, y, ids = panel
-    said = PrivateSIR(bounds=BOX, rows_per_person=5).fit(x, y, groups=ids).ledger_.guarantee
+    said = sf.PrivateSIR(bounds=BOX, rows_per_person=5).fit(x, y, groups=ids).ledger_.guarantee
     assert said.endswith("with respect to replacing any one person with all their rows (at most 5 of them count).")
-    vouched = PrivateSIR(bounds=BOX, rows_per_person=5, relation="add-remove").fit(x, y).ledger_.guarantee
+    vouched = sf.PrivateSIR(bounds=BOX, rows_per_person=5, relation="add-remove").fit(x, y).ledger_.guarantee
     assert "adding or removing any one person with all their rows, if nobody has more than 5 of them" in vouched
     assert "declared, not checked" in vouched
-    assert "any one record" in PrivateSIR(bounds=BOX).fit(x, y).ledger_.guarantee
+    assert "any one record" in sf.PrivateSIR(bounds=BOX).fit(x, y).ledger_.guarantee
 
 
 def test_no_id_leaves_a_fit(panel, tmp_path):
     x, y, ids = panel
-    sir = PrivateSIR(bounds=BOX, rows_per_person=2).fit(x, y, groups=ids)
+    sir = sf.PrivateSIR(bounds=BOX, rows_per_person=2).fit(x, y, groups=ids)
     path = save_model(sir, tmp_path / "model.json")
     shown = pickle.dumps(sir) + path.read_bytes() + str(vars(sir)).encode()
     shown += sir.report(tmp_path / "report.html").read_bytes()
@@ -152,7 +137,7 @@ def test_no_id_leaves_a_fit(panel, tmp_path):
 def test_a_model_file_keeps_whom_it_protects(panel, tmp_path):
     x, y, ids = panel
     for also in ({"groups": ids}, {}):
-        sir = PrivateSIR(bounds=BOX, rows_per_person=2).fit(x, y, **also)
+        sir = sf.PrivateSIR(bounds=BOX, rows_per_person=2).fit(x, y, **also)
         again = load_model(save_model(sir, tmp_path / "model.json"))
         assert again.ledger_.guarantee == sir.ledger_.guarantee and again.rows_per_person == 2
         assert again.ledger_.entries == sir.ledger_.entries
@@ -160,7 +145,7 @@ def test_a_model_file_keeps_whom_it_protects(panel, tmp_path):
 
 def test_a_report_names_the_person(panel, tmp_path):
     x, y, ids = panel
-    path = PrivateSIR(bounds=BOX, rows_per_person=2).fit(x, y, groups=ids).report(tmp_path / "report.html")
+    path = sf.PrivateSIR(bounds=BOX, rows_per_person=2).fit(x, y, groups=ids).report(tmp_path / "report.html")
     page = path.read_text()
     assert "any one person with all their rows" in page and "replace one person with up to 2 rows" in page
 
@@ -169,7 +154,7 @@ def test_a_report_names_the_person(panel, tmp_path):
 def test_a_number_of_rows_that_is_none_is_refused(panel, rows):
     x, y, ids = panel
     with pytest.raises(InputError, match="rows_per_person must be a whole number"):
-        PrivateSIR(bounds=BOX, rows_per_person=rows).fit(x, y, groups=ids)
+        sf.PrivateSIR(bounds=BOX, rows_per_person=rows).fit(x, y, groups=ids)
 
 
 def test_bad_ids_are_refused_before_anything_is_spent(panel, tmp_path):
@@ -177,21 +162,21 @@ def test_bad_ids_are_refused_before_anything_is_spent(panel, tmp_path):
     missing = ids.astype(object)
     missing[3] = None
     path = tmp_path / "ledger.jsonl"
-    FileLedger(path, Budget.approximate(3.0, 1e-6), protects="person")
-    sir = PrivateSIR(bounds=BOX, ledger=path)
+    FileLedger(path, sf.Budget.approximate(3.0, 1e-6), protects="person")
+    sir = sf.PrivateSIR(bounds=BOX, ledger=path)
     for wrong, words in ((missing, "groups has missing ids"), (ids[1:], "groups and x must have the same number")):
         with pytest.raises(InputError, match=words) as caught:
             sir.fit(x, y, groups=wrong)
         assert SECRET not in str(caught.value)
     with pytest.raises(InputError, match="groups must be left out when x is a scanned source"):
-        sir.fit(scan(pa.table({"y": y, "a": x[:, 0]}), response="y"), groups=ids)
+        sir.fit(sf.scan(pa.table({"y": y, "a": x[:, 0]}), response="y"), groups=ids)
     assert len(FileLedger(path).runs()) == 0
 
 
 def test_too_many_rows_for_a_budget_are_refused_before_anything_is_spent(panel):
     x, y, ids = panel
     with pytest.raises(BudgetError, match="let fewer than 10000 rows of a person count"):
-        PrivateSIR(epsilon=0.1, bounds=BOX, rows_per_person=10_000).fit(x, y, groups=ids)
+        sf.PrivateSIR(epsilon=0.1, bounds=BOX, rows_per_person=10_000).fit(x, y, groups=ids)
 
 
 def test_the_papers_printed_noise_is_for_records_only(panel):
@@ -202,17 +187,17 @@ def test_the_papers_printed_noise_is_for_records_only(panel):
 
 def test_a_ledger_takes_either_persons_or_records(panel, tmp_path):
     x, y, ids = panel
-    cap = Budget.approximate(5.0, 1e-6)
+    cap = sf.Budget.approximate(5.0, 1e-6)
     records, persons = tmp_path / "records.jsonl", tmp_path / "persons.jsonl"
     FileLedger(records, cap)
     FileLedger(persons, cap, protects="person")
     with pytest.raises(InputError, match="protects any one record, this fit any one person"):
-        PrivateSIR(bounds=BOX, ledger=records).fit(x, y, groups=ids)
+        sf.PrivateSIR(bounds=BOX, ledger=records).fit(x, y, groups=ids)
     with pytest.raises(InputError, match="protects any one person, this fit any one record"):
-        PrivateSIR(bounds=BOX, ledger=persons).fit(x, y)
-    PrivateSIR(bounds=BOX, ledger=records).fit(x, y)
+        sf.PrivateSIR(bounds=BOX, ledger=persons).fit(x, y)
+    sf.PrivateSIR(bounds=BOX, ledger=records).fit(x, y)
     for rows in (1, 4):
-        PrivateSIR(bounds=BOX, ledger=str(persons), rows_per_person=rows).fit(x, y, groups=ids)
+        sf.PrivateSIR(bounds=BOX, ledger=str(persons), rows_per_person=rows).fit(x, y, groups=ids)
     shared = FileLedger(persons)
     assert {entry.unit for entry in shared} == {Unit(1), Unit(4)}
     assert "replacing any one person with all their rows (at most 4 of them count)" in shared.guarantee
@@ -223,10 +208,10 @@ def test_a_ledger_takes_either_persons_or_records(panel, tmp_path):
 
 def test_a_ledger_in_memory_is_for_one_number_of_rows(panel):
     x, y, ids = panel
-    ledger = Ledger(Budget.approximate(5.0, 1e-6), "replace", unit=Unit(2))
-    PrivateSIR(bounds=BOX, ledger=ledger, rows_per_person=2).fit(x, y, groups=ids)
+    ledger = Ledger(sf.Budget.approximate(5.0, 1e-6), "replace", unit=Unit(2))
+    sf.PrivateSIR(bounds=BOX, ledger=ledger, rows_per_person=2).fit(x, y, groups=ids)
     with pytest.raises(InputError, match="the ledger was opened for 'person, 2 rows'"):
-        PrivateSIR(bounds=BOX, ledger=ledger, rows_per_person=3).fit(x, y, groups=ids)
+        sf.PrivateSIR(bounds=BOX, ledger=ledger, rows_per_person=3).fit(x, y, groups=ids)
 
 
 def test_a_release_of_another_unit_is_not_written(panel, tmp_path):
@@ -235,8 +220,8 @@ def test_a_release_of_another_unit_is_not_written(panel, tmp_path):
 
     entry = Entry("purpose", "query", Gaussian(0.1), 1.0, 10.0, 1.0, "replace")
     for ledger in (
-        Ledger(Budget.zcdp(1.0), "replace", unit=Unit(2)),
-        FileLedger(tmp_path / "persons.jsonl", Budget.zcdp(1.0), protects="person"),
+        Ledger(sf.Budget.zcdp(1.0), "replace", unit=Unit(2)),
+        FileLedger(tmp_path / "persons.jsonl", sf.Budget.zcdp(1.0), protects="person"),
     ):
         with pytest.raises(BudgetError, match="protects any one person, the release any one record"):
             ledger.record(entry)
@@ -259,7 +244,7 @@ def test_what_was_declared_binds_all_releases():
 
 
 def test_a_plan_says_what_several_rows_cost():
-    one, five = (PrivateSIR(bounds=BOX, rows_per_person=rows).explain(20_000, 5) for rows in (1, 5))
+    one, five = (sf.PrivateSIR(bounds=BOX, rows_per_person=rows).explain(20_000, 5) for rows in (1, 5))
     assert one.plan == five.plan and five.rows()[0][-1] == f"5 x {one.rows()[0][-1]}"
     assert five.forecast().loss > 1.2 * one.forecast().loss
     assert "of a person with up to 5 rows" in str(five)
@@ -269,7 +254,7 @@ def test_sites_count_the_rows_of_their_own_people(panel):
     x, y, ids = panel
     half = len(ids) // 2
     sites = [(x[:half], y[:half], ids[:half]), (x[half:], y[half:], ids[half:])]
-    estimator = PrivateSIR(bounds=BOX, rows_per_person=2, random_state=3)
+    estimator = sf.PrivateSIR(bounds=BOX, rows_per_person=2, random_state=3)
     apart = simulate(estimator, sites)
     rows = [first(ids[:half], 2), half + first(ids[half:], 2)]
     vouched = simulate(estimator, [(x[mine], y[mine]) for mine in rows])
@@ -284,10 +269,10 @@ def test_sites_count_the_rows_of_their_own_people(panel):
 
 
 DEVICES = [
-    LabelPrivateSIR(2.0, 1),
-    LabelPrivateIHT(2.0),
-    LabelPrivateIHT(2.0, 1e-6, mechanism="gaussian"),
-    LocalSIR(2.0, bounds=BOX),
+    sf.LabelPrivateSIR(2.0, 1),
+    sf.LabelPrivateIHT(2.0),
+    sf.LabelPrivateIHT(2.0, 1e-6, mechanism="gaussian"),
+    sf.LocalSIR(2.0, bounds=BOX),
 ]
 
 
@@ -308,10 +293,10 @@ def test_all_answers_of_a_person_cost_the_budget_together(estimator, panel, tmp_
 def test_answers_that_have_left_are_only_added_up(panel):
     x, y, ids = panel
     answers = SliceRandomiser(0.5, edges=[0.0]).randomize(y)
-    ledger = LabelPrivateSIR(n_directions=1, rows_per_person=8).fit(x, answers).ledger_
+    ledger = sf.LabelPrivateSIR(n_directions=1, rows_per_person=8).fit(x, answers).ledger_
     assert ledger.total() == pytest.approx(4.0) and "(declared, not checked)" in ledger.guarantee
     with pytest.raises(InputError, match="groups must be left out when y was randomised"):
-        LabelPrivateSIR(n_directions=1).fit(x, answers, groups=ids)
+        sf.LabelPrivateSIR(n_directions=1).fit(x, answers, groups=ids)
 
 
 def test_every_private_estimator_takes_persons():
@@ -326,10 +311,10 @@ def test_every_private_estimator_takes_persons():
 def test_dividing_mu_leaves_the_person_with_the_budget_and_dividing_epsilon_does_not():
     from sfumato.privacy.accounting import gdp_epsilon
 
-    whole = Budget.approximate(1.0, 1e-6)
+    whole = sf.Budget.approximate(1.0, 1e-6)
     row = whole.per_row(5)
     assert gdp_epsilon(5 * row.mu(), 1e-6) == pytest.approx(1.0)
-    assert gdp_epsilon(5 * Budget.approximate(0.2, 1e-6).mu(), 1e-6) == pytest.approx(1.12, abs=0.005)
+    assert gdp_epsilon(5 * sf.Budget.approximate(0.2, 1e-6).mu(), 1e-6) == pytest.approx(1.12, abs=0.005)
     assert whole.per_row(1) == whole
     with pytest.raises(BudgetError, match="rows must be a whole number"):
         whole.per_row(0)
@@ -340,22 +325,22 @@ def test_a_table_without_rows_is_answered_where_persons_are_protected(relation):
     """A person may have no row, so an empty table is a neighbour of one with a single person."""
     none, known = (np.empty((0, 3)), np.empty(0)), {"relation": relation, "n_directions": 1, "bounds": BOX}
     columns = {name: pa.array([], pa.float64()) for name in ("a", "b", "c", "y", "who")}
-    scanned = scan(pa.table(columns), response="y", person="who")
+    scanned = sf.scan(pa.table(columns), response="y", person="who")
     for fitted in (
-        PrivateSIR(**known).fit(*none, groups=[]),
-        PrivateSIR(**known, rows_per_person=2).fit(*none),
-        PrivateSIR(**known).fit(scanned),
-        simulate(PrivateSIR(**known), [(*none, []), (*none, [])]),
+        sf.PrivateSIR(**known).fit(*none, groups=[]),
+        sf.PrivateSIR(**known, rows_per_person=2).fit(*none),
+        sf.PrivateSIR(**known).fit(scanned),
+        simulate(sf.PrivateSIR(**known), [(*none, []), (*none, [])]),
     ):
         assert np.isfinite(fitted.directions_).all() and fitted.n_features_in_ == 3
     if relation == "replace":
         with pytest.raises(InputError, match="minimum of 1"):
-            PrivateSIR(**known).fit(*none)
+            sf.PrivateSIR(**known).fit(*none)
 
 
 def test_a_forecast_has_the_noise_of_a_persons_rows_and_does_not_know_their_number():
     plain, whole = (
-        PrivateSIR(bounds=BOX, n_directions=1, rows_per_person=rows).explain(5_000, 4) for rows in (None, 5)
+        sf.PrivateSIR(bounds=BOX, n_directions=1, rows_per_person=rows).explain(5_000, 4) for rows in (None, 5)
     )
     population = plain.prospect.population
     for fit in (plain.fit, whole.fit):
@@ -373,8 +358,8 @@ def test_a_forecast_has_the_noise_of_a_persons_rows_and_does_not_know_their_numb
 def test_a_text_file_says_whose_row_it_is_and_what_its_response_is(tmp_path):
     rows = "".join(f"{i % 7 + 1},{i / 50},{(i % 5) / 5},{i % 3}\n" for i in range(40))
     (tmp_path / "t.csv").write_text("who,a,b,y\n" + rows + "007,0.1,0.2,2\n")
-    source = scan(tmp_path / "t.csv", response="y", response_kind="categorical", person="who")
+    source = sf.scan(tmp_path / "t.csv", response="y", response_kind="categorical", person="who")
     assert source.has_people and source.response.categories is not None and source.feature_names == ("a", "b")
     assert source.first_rows(5).count() == 5 * 7
-    fitted = PrivateSIR(bounds=BOX, n_directions=1, rows_per_person=2).fit(source)
+    fitted = sf.PrivateSIR(bounds=BOX, n_directions=1, rows_per_person=2).fit(source)
     assert "at most 2 of them count" in fitted.ledger_.guarantee

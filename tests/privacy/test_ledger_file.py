@@ -155,6 +155,27 @@ def test_a_mistyped_name_opens_no_second_account(path, data):
     assert FileLedger(path, CAP).budget == CAP
 
 
+def test_a_ledger_is_the_same_account_wherever_the_process_goes(tmp_path, data, monkeypatch):
+    here, there = tmp_path / "here", tmp_path / "there"
+    for place in (there, here):
+        place.mkdir()
+        monkeypatch.chdir(place)
+        ledger = FileLedger("study.jsonl", CAP)
+    sir = PrivateSIR(bounds=Bounds(-1, 1), method="one-shot", ledger=ledger)
+    monkeypatch.chdir(there)
+    sir.fit(*data)
+    assert len(FileLedger(there / "study.jsonl")) == 0 < len(FileLedger(here / "study.jsonl"))
+
+
+def test_a_file_that_was_exchanged_for_another_account_is_refused(path, data):
+    sir = PrivateSIR(bounds=Bounds(-1, 1), method="one-shot", ledger=FileLedger(path, CAP))
+    path.rename(path.with_name("old.jsonl"))
+    other = FileLedger(path, CAP)
+    with pytest.raises(InputError, match="no longer the account"):
+        sir.fit(*data)
+    assert len(other.refresh()) == 0
+
+
 def test_seeded_noise_and_another_relation_are_refused(path, data):
     FileLedger(path, CAP)
     with pytest.raises(BudgetError, match="random_state"):

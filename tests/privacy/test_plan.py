@@ -44,7 +44,7 @@ def spent_over_asked(plan, budget):
     st.floats(-2, 1.5).map(lambda t: 10.0**t),
     st.floats(-12, -2).map(lambda t: 10.0**t),
 )
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None)
 def test_gaussian_plans_cost_the_whole_budget_and_never_more(shares, epsilon, delta):
     plan = plan_of(["gaussian"] * len(shares), shares)
     for budget in (Budget.approximate(epsilon, delta), Budget.zcdp(epsilon)):

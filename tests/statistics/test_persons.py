@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.audit.cases import queries, selections
+from sfumato.audit.releases import queries, selections
 from sfumato.bounds import Bounds
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins, ResponseHistogram

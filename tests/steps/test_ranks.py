@@ -60,14 +60,34 @@ def test_undeclared_classes_are_found_among_the_buckets(noisy):
 
 
 def test_refining_cuts_only_what_stands_out_of_the_noise():
-    counts = Release(np.array([50.0, 1000.0, 2.0, 10.0, 900.0]), np.full(5, 5.0))
-    edges = refine(np.array([0.0, 1.0, 2.0, 3.0]), counts, 10)
-    assert (np.diff(edges) > 0).all()
-    assert edges.min() == 0.0 and edges.max() == 1.0  # open ends are never cut, and (2, 3) is below three noises
+    counts = Release(np.array([50.0, 1000.0, 2.0, 10.0, 30.0]), np.full(5, 5.0))
+    for n in (1090.0, None):
+        edges = refine(np.array([0.0, 1.0, 2.0, 3.0]), counts, n, 10, np.zeros(1))
+        assert (np.diff(edges) > 0).all()
+        assert edges.min() == 0.0 and edges.max() == 1.0  # open ends are never cut, and (2, 3) is below four noises
 
 
-def test_refining_pure_noise_leaves_one_public_edge():
-    assert refine(np.array([0.0, 1.0, 2.0]), Release(np.zeros(4), np.ones(4)), 10).tolist() == [0.0]
+def test_refining_pure_noise_gives_the_public_edges():
+    assert refine(np.array([0.0, 1.0, 2.0]), Release(np.zeros(4), np.ones(4)), 1.0, 10, np.zeros(1)).tolist() == [0.0]
+
+
+def test_few_records_get_few_bins_that_are_not_all_on_one_side(noisy):
+    y = np.exp(np.random.default_rng(4).normal(size=300) / 3.0)
+    for seed in range(5):
+        curator = noisy(
+            np.zeros((300, 1)), y, Ranking(Response(), 1.0).lines, seed=seed, rho=0.004
+        )  # noise of 20 and more
+        ranks = drive(Ranking(Response(), 1.0).run(300), curator)
+        shares = np.bincount(np.digitize(y, ranks.bins.edges), minlength=ranks.bins.count) / len(y)
+        assert ranks.bins.count <= 12 and shares.max() < 0.9
+
+
+def test_probabilities_of_a_public_number_of_records_do_not_gain_from_noise(noisy):
+    y = np.repeat([0, 1], 500)
+    response = Response(categories=40)
+    curator = noisy(np.zeros((1000, 1)), y, Ranking(response, 1.0).lines, response=response, rho=0.002, seed=1)
+    ranks = drive(Ranking(response, 1.0).run(1000), curator)
+    assert ranks.probabilities[:2].sum() > 0.75  # positive parts alone would leave them about a half
 
 
 @pytest.mark.parametrize("most", [2, 5, 16])

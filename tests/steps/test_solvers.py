@@ -7,7 +7,7 @@ from sfumato.release import Release
 from sfumato.steps.descent import cosines, indicators
 from sfumato.steps.dimension import choose
 from sfumato.steps.links import directions_in_x
-from sfumato.steps.noisy_histograms import quantile, standing_out
+from sfumato.steps.noisy_histograms import likely_counts, nearest_shares, quantile, standing_out
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
 
 
@@ -56,6 +56,30 @@ def test_counts_below_their_noise_are_dropped():
     release = Release(np.array([2.9, 3.1, -9.0, 100.0]), np.array([1.0, 1.0, 1.0, 50.0]))
     assert standing_out(release).tolist() == [0.0, 3.1, 0.0, 0.0]
     assert standing_out(release, 1.5).tolist() == [2.9, 3.1, 0.0, 100.0]
+
+
+def test_noise_in_many_bins_does_not_move_a_quantile():
+    rng, edges, missed = np.random.default_rng(5), np.arange(64.0), 0
+    for _ in range(50):
+        counts = np.zeros(64)
+        counts[20:26] = 50.0
+        noisy = Release(counts + rng.normal(0, 25.0, 64), np.full(64, 25.0))
+        missed += not 19 <= quantile(likely_counts(noisy, 300.0), edges, 0.5) <= 26
+    assert missed <= 2
+
+
+def test_nearest_shares_are_the_projection_on_probabilities():
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        counts, n = rng.normal(size=12) * 30.0 + 20.0, float(rng.uniform(1.0, 400.0))
+        shares = nearest_shares(counts, n)
+        assert shares.sum() == pytest.approx(1.0) and (shares >= 0).all()
+        apart = (
+            counts - n * shares
+        )  # the same where shares are positive, less elsewhere: the conditions of Kuhn and Tucker
+        level = apart[shares > 0].mean()
+        assert np.allclose(apart[shares > 0], level) and (apart[shares == 0] <= level + 1e-9).all()
+    assert nearest_shares(np.array([-1.0, -2.0]), -3.0).tolist() == [0.5, 0.5]
 
 
 def test_the_noise_edge_is_where_pure_noise_ends():

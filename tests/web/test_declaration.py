@@ -9,10 +9,9 @@ import pytest
 from typer.main import get_command
 
 from sfumato.cli.app import app
-from sfumato.cli.fit_options import explain_fit, prepare
-from sfumato.cli.options import read_categories, split_names
 from sfumato.errors import InputError
 from sfumato.hints import visible
+from sfumato.study.options import explain_fit, prepare, read_categories, split_names
 from sfumato.web.declaration import Declaration
 from sfumato.web.desk import Desk
 

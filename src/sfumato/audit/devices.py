@@ -11,12 +11,12 @@ import numpy as np
 
 from sfumato.audit.blackbox import Claim
 from sfumato.audit.fits import Case, shown
-from sfumato.bounds import Bounds
 from sfumato.federated import simulate
 from sfumato.local.answers import Randomiser
 from sfumato.local.numbers import NumberRandomiser
 from sfumato.local.records import RecordRandomiser
 from sfumato.local.slices import SliceRandomiser, answers_below
+from sfumato.methods.about import BOX
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.label_sir import LabelPrivateSIR
 from sfumato.methods.local_sir import LocalSIR
@@ -26,8 +26,6 @@ from sfumato.privacy.accounting import gdp_mu
 from sfumato.privacy.noise import Noise
 from sfumato.records import Records
 from sfumato.typing import FloatArray
-
-BOX = Bounds(-1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)

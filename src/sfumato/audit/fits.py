@@ -1,7 +1,7 @@
-"""Whole fits under attack: what an estimator shows, and the sharpest statistic of all that it released."""
+"""Whole fits under attack: every estimator, what it shows, and the sharpest statistic of all that it released."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from sfumato.audit.result import AuditResult
 from sfumato.audit.transcript import Transcript, log_ratio, overheard, realised
 from sfumato.bounds import Bounds
 from sfumato.errors import PrivacyWarning
+from sfumato.methods import FAMILY, added, load
+from sfumato.methods.about import BOX, Attack
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.privacy.parameters import budget_of
@@ -179,3 +181,27 @@ def _neighbours(rng: np.random.Generator, base: Records, case: Case) -> tuple[Re
         return Records(np.vstack([base.x, x[:1]]), np.append(base.y, y[0])), base
     swapped = [Records(np.vstack([base.x[:-1], x[i : i + 1]]), np.append(base.y[:-1], y[i])) for i in (0, 1)]
     return swapped[0], swapped[1]
+
+
+def list_attacks(epsilon: float, delta: float, relation: Relation) -> Iterator[Attack]:
+    """What every member of the family has attacked, with one direction and public bounds unless it says otherwise."""
+    known: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "n_directions": 1, "bounds": BOX}
+    for home in (*FAMILY.values(), *added().values()):
+        yield from load(home).about.attacks(known)
+
+
+def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
+    """One fit of every kind that claims a guarantee."""
+    return {attack.name: _case(attack) for attack in list_attacks(epsilon, delta, relation) if not attack.replay_only}
+
+
+def _case(attack: Attack) -> Case:
+    more: dict[str, Any] = {} if attack.responses is None else {"responses": attack.responses}
+    if attack.two_tables:
+        more["fit"] = _fit_two_tables
+    return Case(attack.estimator, n_features=attack.n_features, **more)
+
+
+def _fit_two_tables(estimator: Any, records: Records, **also: Any) -> Any:
+    half = records.x.shape[1] // 2
+    return estimator.fit(records.x[:, :half], records.x[:, half:], **also)

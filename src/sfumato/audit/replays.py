@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
-from sfumato.audit.estimators import attacks
+from sfumato.audit.fits import list_attacks
 from sfumato.audit.hostile import Hostile, Private, Table, forges
 from sfumato.audit.tape import Recording, Replayed, record
 from sfumato.federated import simulate
@@ -67,7 +67,7 @@ class Subject:
 
 def subjects(relation: Relation) -> dict[str, Subject]:
     """Everything that claims a guarantee under this relation, one curator holding the records (or nobody)."""
-    attacked = {attack.name: _subject(attack) for attack in attacks(1.0, 1e-6, relation)}
+    attacked = {attack.name: _subject(attack) for attack in list_attacks(1.0, 1e-6, relation)}
     return attacked | (_devices() if relation == "replace" else {})
 
 

@@ -1,6 +1,7 @@
 """What an audit found, and the statistics that turn counts of right and wrong guesses into a proof."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scipy.stats import beta, norm
@@ -109,3 +110,24 @@ def privacy_lower(errors: tuple[int, int], trials: tuple[int, int], delta: float
     each = 1.0 - (1.0 - confidence) / 2.0
     false_in, false_out = (upper_rate(e, n, each) for e, n in zip(errors, trials, strict=True))
     return mu_lower(false_in, false_out) if delta is None else epsilon_lower(false_in, false_out, delta)
+
+
+def markdown(results: Iterable[AuditResult], delta: float = 1e-6) -> str:
+    """The results as a table; mu is shown with the epsilon it means at `delta`.
+
+    >>> print(markdown([AuditResult("release", 0.5, 0.4, None, 0.99, "mean difference", 10_000)]))
+    | release | claimed mu (epsilon) | audited mu (epsilon) | tightness | statistic | runs | claim |
+    |---|---|---|---|---|---|---|
+    | release | 0.5000 (2.254) | 0.4000 (1.766) | 0.80 | mean difference | 10000 | holds |
+    """
+    lines = ["| release | claimed mu (epsilon) | audited mu (epsilon) | tightness | statistic | runs | claim |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for r in results:
+        values = [(r.claimed, r.claimed_epsilon), (r.audited_lower, r.audited_epsilon)]
+        if r.delta is None:
+            claimed, audited = (f"{value:.4f} ({epsilon(delta):.3f})" for value, epsilon in values)
+        else:
+            claimed, audited = (f"({value:.3f})" for value, _ in values)
+        verdict = "holds" if r.passed else "**false**"
+        lines.append(f"| {r.name} | {claimed} | {audited} | {r.tightness:.2f} | {r.statistic} | {r.runs} | {verdict} |")
+    return "\n".join(lines)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.output import new_file
-from sfumato.cli.terminal import as_usage, show_progress, stdout
-from sfumato.errors import BudgetError, InputError
+from sfumato.cli.terminal import show_progress, stdout
+from sfumato.errors import BudgetError, InputError, as_usage
 
 if TYPE_CHECKING:
     from sfumato.audit import AuditResult
@@ -39,8 +39,7 @@ def releases(
 ) -> None:
     """Every kind of release on its worst pair of data sets: claimed, audited, tightness."""
     with show_progress("loading the library") as bar, as_usage():
-        from sfumato.audit.cases import queries
-        from sfumato.audit.table import audit_table
+        from sfumato.audit.releases import audit_table, queries
         from sfumato.privacy.budget import Budget
         from sfumato.research.sums import example_queries
 
@@ -81,7 +80,7 @@ def replay(
     and fits that break their promise, which must be caught.
     """
     with show_progress("loading the library") as bar:
-        from sfumato.audit.replay_controls import broken_fits
+        from sfumato.audit.controls import broken_fits
         from sfumato.audit.replays import replay_all
 
         found = replay_all(pairs, only=only, seed=seed, progress=bar.say)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.fit_options import EstimatorOptions
 from sfumato.cli.ledger import say_what_is_left
 from sfumato.cli.options import (
+    Categorical,
     Classes,
     Delta,
     Directions,
@@ -19,12 +19,10 @@ from sfumato.cli.options import (
     Relation,
     ResponseKind,
     RowsPerPerson,
-    read_categories,
-    read_kind,
-    split_names,
 )
-from sfumato.cli.terminal import as_usage, note, show_progress, stdout
-from sfumato.errors import InputError
+from sfumato.cli.terminal import note, show_progress, stdout
+from sfumato.errors import InputError, as_usage
+from sfumato.study.options import EstimatorOptions, read_categories, read_kind, split_names
 
 if TYPE_CHECKING:
     from sfumato.bounds import Bounds
@@ -33,56 +31,13 @@ if TYPE_CHECKING:
 
 federated_app = typer.Typer(help="Fit across sites that may not pool their records.", no_args_is_help=True)
 Response = Annotated[str, typer.Option("--response", "-y", help="Column to explain.")]
-
-
-@federated_app.command()
-def simulate(
-    data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Feather file with the records of all sites.")],
-    by: Annotated[str, typer.Option(help="Column that names the site of each record.")],
-    response: Response,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    directions: Directions = "auto",
-    method: Method = "auto",
-    classes: Classes = None,
-    response_kind: ResponseKind = None,
-    trust: Annotated[str, typer.Option(help="'sites' or 'secure-aggregation'.")] = "sites",
-    least: Annotated[int, typer.Option(min=1, help="Sites with fewer records do not take part.")] = 1,
-    own_units: Annotated[
-        bool, typer.Option("--own-units", help="Every site finds means and scales of its own.")
-    ] = False,
-    leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Leave sites that disagree with the others out of later sums.")
-    ] = False,
-    report: Annotated[Path | None, typer.Option(help="Where to write the report.")] = None,
-) -> None:
-    """Try a federation on this machine: every value of --by is a site with its own ledger and noise."""
-    with show_progress("loading the library"):
-        from sfumato.federated.simulation import simulate as run
-        from sfumato.federated.simulation import split_by_column
-
-        options = EstimatorOptions(
-            "sir", epsilon, delta, directions=directions, method=method, classes=split_names(classes), picture=False
-        )
-        sites = split_by_column(data, by, response, options.classes, read_kind(response_kind))
-        fitted = run(options.build(), sites, trust, leave_out=leave_out, least=least, own_units=own_units)
-    console = stdout()
-    for name, ledger in fitted.ledgers_.items():
-        console.print(f"{name}: epsilon {ledger.spent():.4g}, {len(ledger)} releases", markup=False)
-    for name, why in fitted.left_out_.items():
-        note(f"{name} {why}")
-    for name, found in fitted.disagreeing_.items():
-        note(f"{name} disagrees with the other sites in {found.about}.")
-    for direction in fitted.directions_:
-        console.print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
-    if report is not None:
-        fitted.report(report)
+WAIT, TIMEOUT = 600.0, 120.0
 
 
 @federated_app.command()
 def site(
     data: Annotated[str, typer.Argument(help="The site's records; they stay here.")],
-    response: Annotated[str, typer.Option("--response", "-y", help="Column to explain.")],
+    response: Response,
     name: Annotated[str, typer.Option(help="The site's name, as the coordinator will see it.")],
     coordinator: Annotated[str, typer.Option(help="host:port of the coordinator.")],
     ca: Annotated[Path, typer.Option(help="Certificate of the authority that signed the coordinator's certificate.")],
@@ -90,10 +45,7 @@ def site(
     features: Annotated[
         list[str] | None, typer.Option(help="Columns to explain it with, as a,b,c (all others if not given).")
     ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(help="Public categories of a feature, as ward=north|south; the first is the reference."),
-    ] = None,
+    categorical: Categorical = None,
     create_ledger: Annotated[
         bool, typer.Option("--create-ledger", help="Open a new account, with --cap; only for records without one.")
     ] = False,
@@ -148,31 +100,6 @@ def site(
     say_what_is_left(mine.ledger())
     note(f"{name} answers {coordinator} within this cap; Ctrl-C stops it.")
     node.serve()
-
-
-def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Budget | None":
-    """The cap that was given; None is for a ledger that has one.
-
-    An account is opened on request alone: a site started from another folder must not find an unspent one there.
-    """
-    from sfumato.privacy.budget import Budget
-
-    if not ledger.exists() and not create:
-        raise InputError(
-            f"ledger: there is no {ledger.absolute()}; name the site's ledger with --ledger, or, if these records have "
-            f"none yet, create it: sfumato ledger create {ledger} --epsilon 3, or --create-ledger --cap 3."
-        )
-    if create and ledger.exists():
-        raise InputError(
-            f"create-ledger: {ledger.absolute()} exists already; leave --create-ledger out to go on with it."
-        )
-    if create and epsilon is None:
-        raise InputError("cap: --create-ledger needs --cap, how much all runs together may ever spend; for instance 3.")
-    with as_usage():
-        return None if epsilon is None else Budget.approximate(epsilon, delta)
-
-
-WAIT, TIMEOUT = 600.0, 120.0
 
 
 @federated_app.command()
@@ -237,6 +164,72 @@ def server(
     for direction in found["directions"]:
         stdout().print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
     note(f"report: {folder / 'result' / 'report.html'}")
+
+
+@federated_app.command()
+def simulate(
+    data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Feather file with the records of all sites.")],
+    by: Annotated[str, typer.Option(help="Column that names the site of each record.")],
+    response: Response,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    directions: Directions = "auto",
+    method: Method = "auto",
+    classes: Classes = None,
+    response_kind: ResponseKind = None,
+    trust: Annotated[str, typer.Option(help="'sites' or 'secure-aggregation'.")] = "sites",
+    least: Annotated[int, typer.Option(min=1, help="Sites with fewer records do not take part.")] = 1,
+    own_units: Annotated[
+        bool, typer.Option("--own-units", help="Every site finds means and scales of its own.")
+    ] = False,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave sites that disagree with the others out of later sums.")
+    ] = False,
+    report: Annotated[Path | None, typer.Option(help="Where to write the report.")] = None,
+) -> None:
+    """Try a federation on this machine: every value of --by is a site with its own ledger and noise."""
+    with show_progress("loading the library"):
+        from sfumato.federated.simulation import simulate as run
+        from sfumato.federated.simulation import split_by_column
+
+        options = EstimatorOptions(
+            "sir", epsilon, delta, directions=directions, method=method, classes=split_names(classes), picture=False
+        )
+        sites = split_by_column(data, by, response, options.classes, read_kind(response_kind))
+        fitted = run(options.build(), sites, trust, leave_out=leave_out, least=least, own_units=own_units)
+    console = stdout()
+    for name, ledger in fitted.ledgers_.items():
+        console.print(f"{name}: epsilon {ledger.spent():.4g}, {len(ledger)} releases", markup=False)
+    for name, why in fitted.left_out_.items():
+        note(f"{name} {why}")
+    for name, found in fitted.disagreeing_.items():
+        note(f"{name} disagrees with the other sites in {found.about}.")
+    for direction in fitted.directions_:
+        console.print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
+    if report is not None:
+        fitted.report(report)
+
+
+def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Budget | None":
+    """The cap that was given; None is for a ledger that has one.
+
+    An account is opened on request alone: a site started from another folder must not find an unspent one there.
+    """
+    from sfumato.privacy.budget import Budget
+
+    if not ledger.exists() and not create:
+        raise InputError(
+            f"ledger: there is no {ledger.absolute()}; name the site's ledger with --ledger, or, if these records have "
+            f"none yet, create it: sfumato ledger create {ledger} --epsilon 3, or --create-ledger --cap 3."
+        )
+    if create and ledger.exists():
+        raise InputError(
+            f"create-ledger: {ledger.absolute()} exists already; leave --create-ledger out to go on with it."
+        )
+    if create and epsilon is None:
+        raise InputError("cap: --create-ledger needs --cap, how much all runs together may ever spend; for instance 3.")
+    with as_usage():
+        return None if epsilon is None else Budget.approximate(epsilon, delta)
 
 
 def _estimator(fit: EstimatorOptions, bounds: "Bounds | None", sparse: bool, own_units: bool) -> "PrivateSIR":

@@ -10,30 +10,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.family import check_options
-from sfumato.cli.fit_options import EstimatorOptions, TableOptions, count_features, explain_fit, prepare
 from sfumato.cli.ledger import open_cap_ledger, say_what_is_left
 from sfumato.cli.options import (
-    BUDGET,
-    STUDY,
     AnyDirections,
     AnyMethod,
+    AnyResponse,
+    BoundsFile,
+    CapLedger,
+    Categorical,
     Classes,
     Delta,
+    DropMissing,
+    DryRun,
     Epsilon,
     Estimator,
+    Exclude,
+    Features,
     MaxFeatures,
+    OutDirectory,
     Person,
     Picture,
     Relation,
     ResponseKind,
     Rho,
     RowsPerPerson,
+    Second,
+    Seed,
     Slices,
-    complete_column,
-    read_categories,
-    read_kind,
-    split_names,
 )
 from sfumato.cli.output import Draft, default_directory, new_directory
 from sfumato.cli.results import RESULTS, write_model, write_report
@@ -42,6 +45,17 @@ from sfumato.errors import InputError, PrivacyWarning, SfumatoError
 from sfumato.hints import cautions, hint_of
 from sfumato.progress import listening
 from sfumato.signals import patient
+from sfumato.study.family import check_options
+from sfumato.study.options import (
+    EstimatorOptions,
+    TableOptions,
+    count_features,
+    explain_fit,
+    prepare,
+    read_categories,
+    read_kind,
+    split_names,
+)
 
 if TYPE_CHECKING:
     from sfumato.methods.reporting import Origin
@@ -56,86 +70,41 @@ def fit(
         str, typer.Argument(help="CSV, Parquet, Arrow or Feather file, or a pattern such as 'data/*.parquet'.")
     ],
     estimator: Estimator = "sir",
-    response: Annotated[
-        str | None,
-        typer.Option(
-            "--response", "-y", help="Column to explain.", autocompletion=complete_column, rich_help_panel=STUDY
-        ),
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Columns to use, as a,b,c; a pattern such as 'lab_*' will do (all others if not given).",
-            rich_help_panel=STUDY,
-        ),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns to leave out, as a,b,c or a pattern.", rich_help_panel=STUDY),
-    ] = None,
-    second: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns of the second set (cca), as a,b,c or a pattern.", rich_help_panel=STUDY),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            help="Directory for report.html, model.json and directions.csv; sfumato-ESTIMATOR-TIME if not given.",
-        ),
-    ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and spend nothing.")] = False,
+    response: AnyResponse = None,
+    features: Features = None,
+    exclude: Exclude = None,
+    second: Second = None,
+    out: OutDirectory = None,
+    dry_run: DryRun = False,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
     relation: Relation = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = None,
-    cap_ledger: Annotated[
-        Path | None,
-        typer.Option(
-            help="A ledger file shared by all runs on the same records; it refuses to pass its cap.",
-            rich_help_panel=BUDGET,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**63 - 1, help="Seeded noise, for a rehearsal: NOT private.", rich_help_panel=BUDGET),
-    ] = None,
-    bounds: Annotated[
-        str,
-        typer.Option(
-            help="TOML file with the range of features; others, or with 'none' all, are found privately. 'search': "
-            "even if there are few records.",
-            rich_help_panel=STUDY,
-        ),
-    ] = "none",
+    cap_ledger: CapLedger = None,
+    seed: Seed = None,
+    bounds: BoundsFile = "none",
     directions: AnyDirections = None,
     method: AnyMethod = None,
     classes: Classes = None,
     response_kind: ResponseKind = None,
     max_features: MaxFeatures = None,
     slices: Slices = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Public categories of a feature, as ward=north|south; the first is the reference.",
-            rich_help_panel=STUDY,
-        ),
-    ] = None,
-    drop_missing: Annotated[
-        bool,
-        typer.Option(
-            "--drop-missing",
-            help="Leave out incomplete rows. How many there are is private: neighbours then differ by add-remove.",
-            rich_help_panel=STUDY,
-        ),
-    ] = False,
+    categorical: Categorical = None,
+    drop_missing: DropMissing = False,
     picture: Picture = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask where epsilon, delta or the number of records is unusual.")
     ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="How much of the records may stay in memory between passes, as 2GB; 1GiB if not given."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Address of the scheduler of a Dask cluster that adds, as tls://scheduler:8786."),
+    ] = None,
 ) -> None:
     """Find the few directions of a table that matter, privately.
 
@@ -155,6 +124,8 @@ def fit(
         drop_missing,
         read_kind(response_kind),
         person,
+        memory,
+        cluster,
         split_names(exclude),
     )
     options = EstimatorOptions(
@@ -283,7 +254,7 @@ def _run(
                 ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
                 origin = Origin(table.data, table.response or "", command())
                 fitted, shown = _fit(prepared, origin, ledger, draft, bar)
-        except (KeyboardInterrupt, SystemExit):
+        except (KeyboardInterrupt, SystemExit):  # Ctrl-C, or SIGTERM (see terminal.py): it may have cost something
             _say_what_it_cost(draft, ledger)
             raise
     show_document(stdout(), shown, table.title, meanings(fitted))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.terminal import as_usage, note, stdout
-from sfumato.errors import InputError
+from sfumato.cli.terminal import note, stdout
+from sfumato.errors import InputError, as_usage
 
 if TYPE_CHECKING:
     from sfumato.privacy.budget import Budget
@@ -231,6 +231,7 @@ def _of_outcomes(paths: Sequence[Path], ledger: str) -> "list[Mark]":
             told = [str(site["head"]) for site in sites if site.get("ledger") == ledger]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise InputError(f"outcome: {path} is not the outcome.json of a federation; check the name.") from None
+        # 0: an outcome notes the head alone, so its place in the file is searched for
         found.append(_present(Mark(ledger, told[0], 0) if told else None, "outcome", path))
     return found
 

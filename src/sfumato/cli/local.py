@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.fit_options import read_count
-from sfumato.cli.options import split_names
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError
+from sfumato.study.options import read_count, split_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

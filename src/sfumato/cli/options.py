@@ -1,17 +1,15 @@
 """Options shared by commands: their help, and how their text is read."""
 
-import csv
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.errors import InputError
 from sfumato.methods import FAMILY
 
-BUDGET, STUDY = "Privacy", "TableOptions"
+BUDGET, STUDY = "Privacy", "Study"
 
 
 def _words(*words: str) -> Any:
@@ -131,40 +129,65 @@ MaxFeatures = Annotated[
 Slices = Annotated[
     int | None, typer.Option(help="Slices of a numeric response (save, dr; 5 if not given).", rich_help_panel=STUDY)
 ]
-
-
-def split_names(given: Sequence[str] | None) -> list[str] | None:
-    """Names separated by commas, in one option or several; quote one that has a comma itself.
-
-    >>> split_names(["age, sex", '"los, days"'])
-    ['age', 'sex', 'los, days']
-    """
-    if not given:
-        return None
-    return [name.strip() for row in csv.reader(given, skipinitialspace=True) for name in row if name.strip()]
-
-
-def read_kind(given: str | None) -> Literal["numeric", "categorical"] | None:
-    """The declared kind of a response."""
-    if given is None:
-        return None
-    from sfumato.sources import response_kind_of
-
-    return response_kind_of(given)
-
-
-def read_categories(given: Sequence[str] | None) -> dict[str, list[str]]:
-    """Declared categories, from ``column=a|b|c``.
-
-    >>> read_categories(["ward=north|south"])
-    {'ward': ['north', 'south']}
-    """
-    declared: dict[str, list[str]] = {}
-    for text in given or ():
-        name, sign, values = text.rpartition("=")
-        if not sign or not name:
-            raise InputError(f"categorical: write {text!r} as column=a|b|c.")
-        if name in declared:
-            raise InputError(f"categorical: column {name!r} is declared twice; declare it once.")
-        declared[name] = [value.strip() for value in values.split("|") if value.strip()]
-    return declared
+AnyResponse = Annotated[
+    str | None,
+    typer.Option("--response", "-y", help="Column to explain.", autocompletion=complete_column, rich_help_panel=STUDY),
+]
+Features = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns to use, as a,b,c; a pattern such as 'lab_*' will do (all others if not given).",
+        rich_help_panel=STUDY,
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to leave out, as a,b,c or a pattern.", rich_help_panel=STUDY),
+]
+Second = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns of the second set (cca), as a,b,c or a pattern.", rich_help_panel=STUDY),
+]
+OutDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        help="Directory for report.html, model.json and directions.csv; sfumato-ESTIMATOR-TIME if not given.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and spend nothing.")]
+CapLedger = Annotated[
+    Path | None,
+    typer.Option(
+        help="A ledger file shared by all runs on the same records; it refuses to pass its cap.",
+        rich_help_panel=BUDGET,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, max=2**63 - 1, help="Seeded noise, for a rehearsal: NOT private.", rich_help_panel=BUDGET),
+]
+BoundsFile = Annotated[
+    str,
+    typer.Option(
+        help="TOML file with the range of features; others, or with 'none' all, are found privately. 'search': "
+        "even if there are few records.",
+        rich_help_panel=STUDY,
+    ),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Public categories of a feature, as ward=north|south; the first is the reference.",
+        rich_help_panel=STUDY,
+    ),
+]
+DropMissing = Annotated[
+    bool,
+    typer.Option(
+        "--drop-missing",
+        help="Leave out incomplete rows. How many there are is private: neighbours then differ by add-remove.",
+        rich_help_panel=STUDY,
+    ),
+]

@@ -41,9 +41,9 @@ def write_report(shown: "Document", draft: Path) -> None:
 
 def _directions(estimator: Any) -> Iterator[list[str]]:
     """One line for each feature; a sparse method has those that it kept."""
-    from sfumato.report.words import feature_names, kept
+    from sfumato.report.words import feature_names, kept_features
 
-    names, chosen = feature_names(estimator), kept(estimator)
+    names, chosen = feature_names(estimator), kept_features(estimator)
     places = range(len(names)) if chosen is None else chosen.tolist()
     yield ["feature", *_headings(("direction", "standard_error"), len(estimator.directions_))]
     yield from _lines(names, places, estimator.directions_, estimator.standard_errors_)
@@ -114,22 +114,26 @@ def transform(
 
 
 def _project(estimator: Any, sides: "list[Columns]", tables: list[Any], draft: Path, drop: bool) -> None:
-    """Write the coordinates of every record (of canonical pairs both), and its likeliest class if it has a name."""
+    """Write the coordinates of every record (of canonical pairs both), and its likeliest class or mean response."""
     import numpy as np
     import pyarrow as pa
 
     sets = ("",) if len(sides) == 1 else ("first_", "second_")
     names = [f"{name}direction_{k + 1}" for name in sets for k in range(len(estimator.directions_))]
     schema = pa.schema([(name, pa.float64()) for name in names])
-    if hasattr(estimator, "predict"):
-        schema = schema.append(pa.field("class", pa.string()))
+    predicts = hasattr(estimator, "predict")  # discriminants of declared classes, and fits that bought a picture
+    kind = ("class", pa.string()) if getattr(estimator, "classes", None) is not None else ("predicted", pa.float64())
+    if predicts:
+        schema = schema.append(pa.field(*kind))
     with open_writer(draft, schema) as writer:
         for encoded in _encoded(sides, tables, drop):
             kept = [pa.table(list(x.T), names=list(side.names)) for x, side in zip(encoded, sides, strict=True)]
             found = estimator.transform(*kept)
             columns = list((found if len(sides) == 1 else np.hstack(found)).T)
-            if hasattr(estimator, "predict"):
-                columns.append(pa.array(list(map(_as_text, estimator.predict(*kept).astype(str))), pa.string()))
+            if predicts:
+                found = estimator.predict(*kept)
+                told = found if kind[0] == "predicted" else list(map(_as_text, found.astype(str)))
+                columns.append(pa.array(told))
             writer.write_table(pa.table(columns, schema=schema))
 
 

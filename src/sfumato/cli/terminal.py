@@ -4,7 +4,6 @@ import os
 import shlex
 import signal
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
@@ -16,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.text import Text
 from typer.core import TyperGroup
 
-from sfumato.errors import BudgetError, InputError, SfumatoError
+from sfumato.errors import BudgetError, SfumatoError, describe_unexpected
 from sfumato.hints import visible
 from sfumato.progress import listening
 
@@ -118,18 +117,9 @@ class CommandGroup(TyperGroup):
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run, and exit with a documented code."""
         _words[:] = (args[0] if args else kwargs.get("args")) or sys.argv[1:]
-        kwargs["standalone_mode"] = False
+        kwargs["standalone_mode"] = False  # else typer prints failures itself, and in its own words
         with _terminable():
             sys.exit(_code_of(lambda: super(CommandGroup, self).main(*args, **kwargs)))
-
-
-@contextmanager
-def as_usage() -> Iterator[None]:
-    """A budget that cannot be (epsilon = -1) is a mistake in the command, not a budget that is spent."""
-    try:
-        yield
-    except BudgetError as error:
-        raise InputError(str(error)) from None
 
 
 def _code_of(run: Any) -> int:
@@ -143,13 +133,13 @@ def _code_of(run: Any) -> int:
         return _refuse(str(error), NO_BUDGET)
     except SfumatoError as error:
         return _refuse(str(error), BAD_INPUT)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever reads has seen enough, as `head` has
+    except BrokenPipeError:  # `sfumato ... | head`: whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # at exit Python flushes stdout once more
         return 0
     except OSError as error:
         return _refuse(f"{error.filename or 'file'}: {error.strerror or 'cannot be read or written'}.", BAD_INPUT)
     except Exception as error:
-        return _refuse(_unexpected(error), UNEXPECTED)
+        return _refuse(describe_unexpected(error), UNEXPECTED)
     if code == INTERRUPTED:
         complain("interrupted; no half-written file was left.")
     return code if isinstance(code, int) else 0
@@ -164,14 +154,6 @@ def _with_help(error: Any) -> str:
     command = error.ctx.command_path if getattr(error, "ctx", None) else "sfumato"
     message = error.format_message().rstrip(".")
     return f"{message}{'' if message.endswith('?') else ';'} see '{command} --help'."
-
-
-def _unexpected(error: Exception) -> str:
-    """Kind and place of the error. Its text stays unseen: it may quote a record."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "sfumato" in frame.filename] or frames
-    place = f"{os.path.basename(ours[-1].filename)}:{ours[-1].lineno}"
-    return f"unexpected {type(error).__name__} at {place}; please report it with the command you ran."
 
 
 @contextmanager

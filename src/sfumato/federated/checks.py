@@ -13,16 +13,9 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.wire import RefusedError
+from sfumato.statistics import histograms
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import LARGEST_COEFFICIENT, Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import (
-    Bins,
-    DistanceHistograms,
-    LinearHistograms,
-    NormHistogram,
-    OctaveHistograms,
-    ResponseHistogram,
-)
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
@@ -38,15 +31,15 @@ MOST_COLUMNS = 512
 def check(query: BoundedSum, facts: SiteFacts) -> None:
     """Refuse a question whose parameters a bound was not proved for, or that does not fit the site's table."""
     match query:
-        case ResponseHistogram():
+        case histograms.ResponseHistogram():
             _bins(query.bins, facts)
-        case NormHistogram():
+        case histograms.NormHistogram():
             _grid(query.source, facts)
-        case OctaveHistograms():
+        case histograms.OctaveHistograms():
             _demand(query.n_features == facts.n_features, "it is about another number of features")
-        case LinearHistograms():
+        case histograms.LinearHistograms():
             _spans(query, facts)
-        case DistanceHistograms():
+        case histograms.DistanceHistograms():
             for values in (query.middle, query.step):
                 _vector(values, facts)
                 _demand(float(np.abs(values).max()) <= 1e150, "its middles are out of range")
@@ -106,7 +99,7 @@ def _vector(values: FloatArray, facts: SiteFacts) -> None:
     _demand(values.shape == (facts.n_features,), "it is about another number of features")
 
 
-def _spans(query: LinearHistograms, facts: SiteFacts) -> None:
+def _spans(query: histograms.LinearHistograms, facts: SiteFacts) -> None:
     for side in (query.lower, query.upper):
         _vector(side, facts)
         _demand(float(np.abs(side).max()) <= 1e150, "its spans are out of range")
@@ -124,7 +117,7 @@ def _grid(grid: Grid, facts: SiteFacts) -> None:
         _demand((grid.limits[0] <= grid.limits[1]).all(), "its limits are out of order")
 
 
-def _bins(bins: Bins, facts: SiteFacts) -> None:
+def _bins(bins: histograms.Bins, facts: SiteFacts) -> None:
     _demand(bins.categories == facts.response.categories, "it is about another kind of response")
     _demand(bins.edges.ndim == 1 and bins.count <= MOST_BINS, "it has too many bins")
     _demand(bins.categories is None or bins.edges.size == 0, "categories have no edges")
@@ -151,7 +144,7 @@ def _residual(residual: Residual, facts: SiteFacts) -> None:
     _demand(1e-6 <= residual.scale <= 1e6, "its scale is out of range")
 
 
-def _groups(bins: Bins, group_of: IntArray, groups: int, facts: SiteFacts) -> None:
+def _groups(bins: histograms.Bins, group_of: IntArray, groups: int, facts: SiteFacts) -> None:
     _bins(bins, facts)
     _demand(group_of.shape == (bins.count,) and groups <= MOST_COLUMNS, "its groups have another shape")
     _demand(int(group_of.min()) >= 0 and int(group_of.max()) < groups, "its groups are out of range")

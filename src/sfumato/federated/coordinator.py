@@ -103,6 +103,7 @@ def _agree(
     late = [site for site in remote.facts if journal.members and site not in journal.members]
     remote.dismiss(dict.fromkeys(late, "was not there when this run began."))
     _enough(remote, needed)
+    # From here on the sizes are those of the beginning: a run that goes on must propose the very same plan.
     journal.begin({site: facts.n_records for site, facts in remote.facts.items()})
     _remember(fitted, next(iter(remote.facts.values())))
     unit = unit_of(fitted.rows_per_person, has_ids=True) if fitted.rows_per_person is not None else RECORD

@@ -77,7 +77,7 @@ class OwnUnits:
         if not is_dataclass(value) or isinstance(value, type):
             return value
         known = self._known.get((site, id(value)))
-        if known is None or known[0] is not value:
+        if known is None or known[0] is not value:  # an id may be given again once its first owner is gone
             parts = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
             changed = {name: self._in_units(part, site) for name, part in parts.items()}
             same = all(changed[name] is part for name, part in parts.items())
@@ -90,7 +90,7 @@ def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
     """Every site's bounds, found side by side; a site that misses a round has none and takes no further part."""
     search = Location(PartialBounds.nothing(n_features), share=1.0, standardises=True)  # the plan has the true share
     searches = {site: Locating(search).run(n_features, size) for site, size in sites.sizes.items()}
-    asked = {site: next(search) for site, search in searches.items()}
+    asked = {site: next(search) for site, search in searches.items()}  # one search for each, driven in step
     found: dict[str, Bounds] = {}
     while asked:
         line = next(iter(asked.values())).line
@@ -121,5 +121,5 @@ def in_own_units(task: Task | SparseSites) -> Task:
 def run_in_own_units(task: Task) -> Asking[Outcome]:
     """Walk the rest of the plan once every site has found its bounds."""
     heard = Heard()
-    ranks = yield from heard.of(task.ranking.run())
+    ranks = yield from heard.of(task.ranking.run(task.n_records))
     return (yield from solve(task, ranks, settled(UNITS, task.n_features), heard))

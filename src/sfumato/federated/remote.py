@@ -16,7 +16,7 @@ from sfumato.errors import SfumatoError
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.store import Journal
 from sfumato.federated.terms import Terms
-from sfumato.federated.wire import canonical, encode
+from sfumato.federated.wire import dump_json, encode
 from sfumato.privacy import mechanisms
 from sfumato.privacy.events import Gaussian, Selection
 from sfumato.privacy.ledger import Entry
@@ -59,6 +59,7 @@ class RemoteSites:
         self.transfers: list[Transfer] = []
         self._missed: Counter[str] = Counter()
         self._picked: set[str] = set()
+        # Neither is known before `propose`, and no line is asked before it; a ledger without a budget cannot be made.
         self._plan, self._ledger = Plan(()), SiteLedger.__new__(SiteLedger)
 
     @property
@@ -68,7 +69,7 @@ class RemoteSites:
 
     def meet(self, names: tuple[str, ...]) -> None:
         """Ask the sites for their public facts."""
-        for site, (head, _) in self._exchange("facts", dict.fromkeys(names, canonical({"ask": "facts"}))).items():
+        for site, (head, _) in self._exchange("facts", dict.fromkeys(names, dump_json({"ask": "facts"}))).items():
             try:
                 self.facts[site] = facts_from(head)
             except BadUploadError as error:
@@ -83,7 +84,7 @@ class RemoteSites:
         """Propose the plan; a site that refuses does not take part."""
         self._plan, self._ledger = terms.plan(), ledger
         ledger.reserve(self._plan)  # what a site that accepts will spend, here for the record
-        message = canonical({"ask": "accept", "terms": terms.to_json()})
+        message = dump_json({"ask": "accept", "terms": terms.to_json()})
         replies = self._exchange("plan", dict.fromkeys(self.facts, message))
         for site in list(self.facts):
             if replies.get(site, ({}, b""))[0].get("accepted") is not True:
@@ -128,8 +129,8 @@ class RemoteSites:
         asked = {}
         for site in (site for site in self.facts if site in queries and site not in self.left_out):
             query = queries[site]
-            if id(query) not in known:
-                known[id(query)] = canonical({**head, "query": encode(query)})
+            if id(query) not in known:  # sites mostly share one question: its text, which may be long, is made once
+                known[id(query)] = dump_json({**head, "query": encode(query)})
             asked[site] = known[id(query)]
         replies = self._exchange(line.name, asked)
         self._miss(line.name, asked, replies)
@@ -155,7 +156,7 @@ class RemoteSites:
 
     def close(self) -> dict[str, dict[str, Any]]:
         """End the run at every site; what each says it has spent, in all its runs together."""
-        message = canonical({"ask": "close", "run": self._journal.run})
+        message = dump_json({"ask": "close", "run": self._journal.run})
         asked = [site for site in self.facts if site not in self.left_out]
         replies = sorted(self._exchange("close", dict.fromkeys(asked, message)).items())
         return {site: head for site, (head, _) in replies if isinstance(head.get("epsilon"), int | float)}

@@ -247,6 +247,7 @@ def split_by_column(
     if not chunks:
         raise InputError(f"data: {path} holds no records; give a file with some.")
     x, y = np.concatenate([chunk.x for chunk in chunks]), np.concatenate([chunk.y for chunk in chunks])
+    # The column that names the sites is no feature: it is read apart, and as text whatever its type.
     labels = np.asarray(table.whole({column: "text"}).column(column).to_pylist(), dtype=object).astype(str)
     return {
         label: ArraySource(x[labels == label], y[labels == label], source.response, source.feature_names)

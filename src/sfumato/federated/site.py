@@ -13,10 +13,10 @@ from sfumato.federated.checks import check
 from sfumato.federated.site_facts import SiteFacts, describe_site, site_noise
 from sfumato.federated.store import RunLedger, Store
 from sfumato.federated.terms import Terms, question_kind, run_from, terms_from
-from sfumato.federated.wire import Decoder, RefusedError, canonical, digest
+from sfumato.federated.wire import Decoder, RefusedError, digest, dump_json
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
-from sfumato.settings.central import Central
+from sfumato.settings import adder_of
 from sfumato.settings.federated import open_site, site_plan
 from sfumato.sources import Source
 from sfumato.statistics.columns import OnColumns
@@ -93,12 +93,12 @@ class Site:
         terms = terms_from(data)
         known = self._store.terms(terms.run)
         if known is not None:
-            if canonical(known[0]) != canonical(terms.to_json()):
+            if dump_json(known[0]) != dump_json(terms.to_json()):
                 raise RefusedError("the run's name is taken by another plan.")
             return
         ledger = self.ledger(purpose=f"federated run {terms.run}")
         self._refuse_unless_safe(terms, ledger)
-        self._source.check()
+        adder_of(self._source).check()
         self._counted(terms.unit)
         try:
             ledger.reserve(site_plan(terms.plan(), terms.trust))
@@ -128,7 +128,7 @@ class Site:
         self._store.claim(terms.run, line, fingerprint)
         plan = terms.plan()
         try:
-            door = open_site(Central(self._counted(terms.unit)), plan, ledger, noise, terms.trust, self.name)
+            door = open_site(adder_of(self._counted(terms.unit)), plan, ledger, noise, terms.trust, self.name)
             picks = plan.line(line).mechanism == "selection"
             value = door.select(query, line).astype(np.float64) if picks else door.answer(query, line).value
         except BudgetError as error:
@@ -179,10 +179,10 @@ class Site:
 
 def handle(site: Site, request: str) -> tuple[str, bytes]:
     """One message to a site and its reply: JSON, and the numbers as little-endian float64. Never raises."""
-    return guarded(lambda: _reply(site, _read(request)))
+    return answer_or_refuse(lambda: _reply(site, _read(request)))
 
 
-def guarded(reply: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
+def answer_or_refuse(reply: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
     """A reply, or the refusal to make it.
 
     A refusal is a sentence about the request. Anything unexpected is named by its type alone: an error text might
@@ -191,9 +191,9 @@ def guarded(reply: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
     try:
         return reply()
     except (RefusedError, SfumatoError) as error:
-        return canonical({"refused": str(error)}), b""
+        return dump_json({"refused": str(error)}), b""
     except Exception as error:
-        return canonical({"refused": f"unexpected {type(error).__name__} at the site."}), b""
+        return dump_json({"refused": f"unexpected {type(error).__name__} at the site."}), b""
 
 
 def _read(request: str) -> dict[str, Any]:
@@ -213,14 +213,14 @@ def _reply(site: Site, data: dict[str, Any]) -> tuple[str, bytes]:
             response = {"categories": facts.response.categories, "hashed": facts.response.hashed}
             names = None if facts.feature_names is None else list(facts.feature_names)
             about = {"n_features": facts.n_features, "n_records": facts.n_records, "response": response}
-            return canonical({"name": site.name, **about, "feature_names": names, "rehearsal": facts.rehearsal}), b""
+            return dump_json({"name": site.name, **about, "feature_names": names, "rehearsal": facts.rehearsal}), b""
         case {"ask": "accept", "terms": terms}:
             site.accept(terms)
-            return canonical({"name": site.name, "accepted": True}), b""
+            return dump_json({"name": site.name, "accepted": True}), b""
         case {"ask": "answer", "run": run, "line": line, "query": query}:
             value = site.answer(run, line, query)
             head = {"name": site.name, "line": line, "shape": list(value.shape)}
-            return canonical(head), np.ascontiguousarray(value, dtype="<f8").tobytes()
+            return dump_json(head), np.ascontiguousarray(value, dtype="<f8").tobytes()
         case {"ask": "close", "run": run}:
-            return canonical({"name": site.name, **site.close(run)}), b""
+            return dump_json({"name": site.name, **site.close(run)}), b""
     raise RefusedError("the message asks for something that sites do not do.")

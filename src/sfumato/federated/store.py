@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sfumato.federated.wire import RefusedError, canonical
+from sfumato.federated.wire import RefusedError, dump_json
 from sfumato.privacy.ledger import FileLedger, Mark
 from sfumato.privacy.plan import Plan
 from sfumato.settings.federated import SitesLostError
@@ -46,12 +46,12 @@ class Store:
         """Note which ledger the site uses, and how far it went."""
         if mark is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._write(self._folder / "ledger.json", canonical(asdict(mark)).encode())
+            self._write(self._folder / "ledger.json", dump_json(asdict(mark)).encode())
 
     def begin(self, run: str, terms: dict[str, Any], account: str) -> None:
         """Remember accepted terms and the run of the ledger they were reserved under."""
         (self._folder / run).mkdir(parents=True, exist_ok=True)
-        self._write(self._folder / run / "terms.json", canonical({"terms": terms, "account": account}).encode())
+        self._write(self._folder / run / "terms.json", dump_json({"terms": terms, "account": account}).encode())
 
     def terms(self, run: str) -> tuple[dict[str, Any], str] | None:
         """Accepted terms and their run of the ledger; None for an unknown run."""
@@ -76,6 +76,7 @@ class Store:
     def claim(self, run: str, line: str, fingerprint: str) -> None:
         """Take the line, once and for all; of two processes that try, one is refused."""
         try:
+            # "x": the file system decides which of two processes was first
             with open(self._path(run, line, "claim"), "x", encoding="ascii") as file:
                 file.write(fingerprint)
                 file.flush()
@@ -85,6 +86,7 @@ class Store:
 
     def keep(self, run: str, line: str, value: FloatArray) -> None:
         """Store the answer before it is sent."""
+        # Whole or absent, also after a power cut: a half-written answer would be sent as if it were the one paid for.
         target = self._path(run, line, "npy")
         part = target.with_suffix(".part")
         with open(part, "wb") as file:
@@ -148,7 +150,7 @@ class Journal:
     def resume(cls, path: Path, settings: Mapping[str, Any]) -> "Journal":
         """The run that was interrupted here, if it had the same settings; a new one otherwise."""
         journal = cls(path=path)
-        journal._settings = canonical(dict(settings))
+        journal._settings = dump_json(dict(settings))
         if path.exists():
             kept = json.loads(path.read_text(encoding="utf-8"))
             if kept["settings"] == journal._settings:

@@ -117,7 +117,7 @@ class SparseSites:
 
 def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome, Screen]]:
     """Walk the plan; sites vote for features between its questions. The outcome is about all features again."""
-    ranks = yield from task.ranking.run()
+    ranks = yield from task.ranking.run(task.n_records)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
     centre = task.bounds.grid(task.n_features).centre
     ballot = Ballot(centre, ranks, task.response, task.sites, task.picks)

@@ -19,10 +19,10 @@ from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
-from sfumato.statistics.wire import RefusedError, canonical, digest, encode
+from sfumato.statistics.wire import RefusedError, digest, dump_json, encode
 from sfumato.sums import BoundedSum
 
-__all__ = ["KINDS", "Decoder", "RefusedError", "canonical", "digest", "encode"]
+__all__ = ["KINDS", "Decoder", "RefusedError", "digest", "dump_json", "encode"]
 
 KINDS = (
     Grid,

@@ -244,7 +244,8 @@ class Belief:
         scores -= scores.mean(axis=1, keepdims=True)
         scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-300)
         above = np.triu_indices(len(scores), 1)
-        pairs = [np.abs(scores[:, :, j] @ scores[:, :, j].T)[above] for j in range(self._k)]
+        columns = [np.ascontiguousarray(scores[:, :, j]) for j in range(self._k)]
+        pairs = [np.abs(column @ column.T)[above] for column in columns]
         return np.asarray(np.quantile(pairs, 1.0 - OFTEN, axis=1))
 
     @cached_property

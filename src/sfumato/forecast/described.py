@@ -12,16 +12,17 @@ from sfumato.forecast.evidence import Evidence
 from sfumato.forecast.populations import POINTS
 from sfumato.records import Records
 from sfumato.steps.links import Links
-from sfumato.steps.noisy_histograms import kept_share, standing_out
+from sfumato.steps.noisy_histograms import kept_share, likely_counts
 from sfumato.steps.symmetric import noise_edge, upper_to_full, without_noise
 from sfumato.typing import FloatArray, IntArray
 
 ROUNDS = 8
 STRONGEST = 0.97
 """Most of a function of y that x is believed to explain: something has to be left for the points to differ in."""
-SHAPE = 3.0
+SHAPE = 0.5
 """Of the gamma distribution of a skewed coordinate. Skewness, which no release tells, lets clipping take more from one
-end of y than from the other, and looks like a dependence; so it is assumed to be there."""
+end of y than from the other, and looks like a dependence; so it is assumed to be there, and to be strong: a test that
+takes x for more skewed than it is announces less, one that takes it for less announces what is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,9 @@ def describe(
     noise = rng.choice([-1.0, 1.0], p) * (rng.gamma(SHAPE, size=(size, p)) - SHAPE) / np.sqrt(SHAPE)
     lengths = _lengths(evidence, size)
     mean, stretch = target.copy(), np.ones(size)
-    spread = covariance / max(kept_share(evidence.lengths, evidence.radii, evidence.radius), 0.05)
+    spread = covariance / max(
+        kept_share(likely_counts(evidence.lengths, evidence.n), evidence.radii, evidence.radius), 0.05
+    )
     for left in reversed(range(ROUNDS)):
         residual = _standardised(noise * stretch[:, None], place)
         root = _power(spread, 0.5)
@@ -106,7 +109,7 @@ def _responses(evidence: Evidence, place: IntArray) -> FloatArray | IntArray:
 
 def _lengths(evidence: Evidence, size: int) -> FloatArray | None:
     """Lengths of that many points by the released histogram, in increasing order; None where it shows too little."""
-    counts = standing_out(evidence.lengths, 2.0)
+    counts = likely_counts(evidence.lengths, evidence.n)
     if (counts > 0).sum() < 3:
         return None
     ends = np.concatenate([[0.0], np.cumsum(counts) / counts.sum()])

@@ -11,7 +11,7 @@ from sfumato.local.answers import Answers, Randomiser, one_value_each, source_of
 from sfumato.local.slices import epsilon_of
 from sfumato.privacy.accounting import gdp_mu
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.door import Asked, sent
+from sfumato.privacy.door import Asked, pass_on
 from sfumato.privacy.events import Event, Gaussian, Laplace, RandomisedResponse
 from sfumato.privacy.noise import Noise, randomised_response, rounded_gaussian, rounded_laplace
 from sfumato.typing import FloatArray, IntArray
@@ -136,7 +136,7 @@ class NumberRandomiser(Randomiser):
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
         source, exact = source_of(noise), self.integers(y)
-        units = sent(Asked(self, exact, 2.0 * UNITS), self._noisy(exact, source))
+        units = pass_on(Asked(self, exact, 2.0 * UNITS), self._noisy(exact, source))
         middle, half = self.lower / 2 + self.upper / 2, self.upper / 2 - self.lower / 2
         return Answers(middle + half * units, self, source.rehearsal)
 

@@ -12,7 +12,7 @@ from sfumato.errors import InputError
 from sfumato.local.answers import MISSING, one_value_each, source_of
 from sfumato.local.slices import SliceRandomiser
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.door import Asked, sent
+from sfumato.privacy.door import Asked, pass_on
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.noise import Noise, rounded_gaussian
 from sfumato.release import Release
@@ -96,7 +96,7 @@ class RecordRandomiser:
         scale = np.ceil(self.stds * units).astype(np.int64)
         exact = self._contributions(x, y)
         asked = Asked(self, exact, self.event.mu, 1.0 / scale)  # lengths in standard deviations of the noise
-        return sent(asked, np.asarray((exact + rounded_gaussian(source, scale, exact.shape)) / units))
+        return pass_on(asked, np.asarray((exact + rounded_gaussian(source, scale, exact.shape)) / units))
 
     def exact_answers(self, x: Any, y: Any) -> FloatArray:
         """The answers without noise, which never leave a device: for forecasts about assumed people."""

@@ -16,7 +16,7 @@ from sklearn.isotonic import IsotonicRegression
 from sfumato.cells import as_cells, is_number, keys_of, kinds_of
 from sfumato.errors import BudgetError, InputError
 from sfumato.local.answers import MISSING, Answers, Randomiser, one_value_each, source_of
-from sfumato.privacy.door import Asked, sent
+from sfumato.privacy.door import Asked, pass_on
 from sfumato.privacy.events import RandomisedResponse
 from sfumato.privacy.noise import Noise, randomised_response
 from sfumato.records import Response, is_finite
@@ -149,7 +149,7 @@ class SliceRandomiser(Randomiser):
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
         source, exact = source_of(noise), self.slices(y)
         values = randomised_response(source, exact, self.n_slices, self.epsilon)
-        return Answers(sent(Asked(self, exact, self.n_slices - 1), values), self, source.rehearsal)
+        return Answers(pass_on(Asked(self, exact, self.n_slices - 1), values), self, source.rehearsal)
 
 
 def best_number_of_slices(epsilon: float, least: int = 2) -> int:
@@ -218,7 +218,7 @@ def find_edges(y: FloatArray, n_slices: int, epsilon: float, noise: Noise) -> li
 def answers_below(y: FloatArray, thresholds: FloatArray, epsilon: float, noise: Noise) -> FloatArray:
     """Randomised answers, scaled so that their mean is the share of people below."""
     exact = (y < thresholds).astype(np.int64)
-    reported = sent(Asked((thresholds, epsilon), exact, 1.0), randomised_response(noise, exact, 2, epsilon))
+    reported = pass_on(Asked((thresholds, epsilon), exact, 1.0), randomised_response(noise, exact, 2, epsilon))
     lie = 1.0 - SliceRandomiser(epsilon, [0.0]).kept
     return np.asarray((reported - lie) / (1.0 - 2.0 * lie))
 

@@ -19,14 +19,14 @@ from sfumato.methods.parameters import sizes_of
 from sfumato.methods.reporting import Reporting
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.door import Behind, Door, opened
+from sfumato.privacy.door import Behind, Door, open_door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, unit_of
 from sfumato.records import Response
-from sfumato.settings.central import Central
+from sfumato.settings import adder_of
 from sfumato.sources import ResponseKind, Source, declared_response
 from sfumato.steps.location import Located, Location, check_search, location_share
 from sfumato.typing import FloatArray, IntArray
@@ -65,9 +65,9 @@ class Session:
         if isinstance(bounds, Location):
             check_search(bounds, self.n_records, self.budget.mu() / self.ledger.unit.factor, stacklevel=4)
         unit = self.ledger.unit
-        setting, calibrated = Central(self.source), task.plan().calibrate(self.budget, unit.factor)
+        setting, calibrated = adder_of(self.source), task.plan().calibrate(self.budget, unit.factor)
         curator = Curator(setting, calibrated, self.ledger, self.noise)
-        return opened(curator, Behind(setting, calibrated, self.ledger.relation, unit=unit))
+        return open_door(curator, Behind(setting, calibrated, self.ledger.relation, unit=unit))
 
 
 def open_session(

@@ -12,6 +12,7 @@ from sfumato.errors import InputError
 from sfumato.local.answers import Answers
 from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response, is_finite
+from sfumato.settings import adder_of
 from sfumato.sources import ArraySource, ResponseKind, Source, declared_response
 from sfumato.sources.frames import binary_columns, features_to_array, response_to_array
 from sfumato.typing import FloatArray
@@ -72,7 +73,7 @@ def _check_scanned(
         raise InputError("response_kind must be given to scan when x is a scanned source; give it there.")
     if source.count() < _least(estimator, unit):
         raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
-    source.check()
+    adder_of(source).check()
 
 
 def has_ids(X: Any, groups: Any) -> bool:

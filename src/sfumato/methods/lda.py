@@ -138,7 +138,7 @@ class DiscriminantTask:
     def prepare(self) -> Asking[tuple[Located, Ranks, float]]:
         """Bounds, shares of the classes and number of records, given or bought."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
-        ranks = yield from self.ranking.run()
+        ranks = yield from self.ranking.run(self.n_records)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         return located, ranks, n
 

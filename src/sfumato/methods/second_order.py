@@ -130,7 +130,7 @@ class SecondOrderTask:
         """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         grid = located.grid
-        ranks = yield from self.ranking.run()
+        ranks = yield from self.ranking.run(self.n_records)
         n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
         whitening = yield from SHAPE.run(grid, n)
         fit = yield from self.slices.run(whitening, ranks, n, self.n_directions)

@@ -30,6 +30,7 @@ from sfumato.methods.about import (
 )
 from sfumato.methods.base import PrivateReducer, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of, share_of
+from sfumato.methods.prediction import Predicting
 from sfumato.methods.reporting import draw_picture
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.budget import Budget
@@ -107,7 +108,7 @@ class Task:
         """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         heard = Heard()
-        ranks = yield from heard.of(self.ranking.run())
+        ranks = yield from heard.of(self.ranking.run(self.n_records))
         return (yield from solve(self, ranks, located, heard))
 
 
@@ -149,9 +150,11 @@ class Again:
         return Seen(fit.links, ranks.probabilities, whitening.exact_matrix)
 
     def _shape(self) -> Asking[tuple[Ranks, float, Whitening]]:
-        ranks = (yield from self.task.ranking.count(self.ranks.bins)) if self.counted else self.ranks
-        n, grid = records_of(self.task, ranks), Bounds(-1.0, 1.0).grid(self.task.n_features)
-        whitening = yield from self.task.shape.run(grid, n)
+        task, ranks = self.task, self.ranks
+        if self.counted:
+            ranks = yield from task.ranking.count(ranks.bins, task.n_records)
+        n, grid = records_of(task, ranks), Bounds(-1.0, 1.0).grid(task.n_features)
+        whitening = yield from task.shape.run(grid, n)
         return ranks, n, whitening
 
 
@@ -227,7 +230,10 @@ ASSESSED = (
 def _framed(picture: Picture) -> bool:
     edges = (picture.direction_edges, picture.response_edges)
     increasing = all(len(edge) >= 2 and (np.diff(edge) > 0).all() for edge in edges)
-    return increasing and picture.counts.shape == tuple(len(edge) - 1 for edge in edges)
+    groups = len(picture.response_edges) - 1
+    named = picture.response_values is None or len(picture.response_values) == groups
+    cut = picture.response_cuts is None or len(picture.response_cuts) == groups + 1
+    return increasing and named and cut and picture.counts.shape == tuple(len(edge) - 1 for edge in edges)
 
 
 def _unit(rows: FloatArray) -> bool:
@@ -243,6 +249,9 @@ PICTURE = record(
     direction_edges=array("column edges"),
     response_edges=array("group edges"),
     is_ordered=truth,
+    response_values=optional(array("values", most=HUGE)),
+    response_cuts=optional(array("cuts", most=HUGE)),
+    score_scale=known_number,
 )
 PICTURED: dict[str, Reader] = {"picture": given(lambda value, sizes: share_of(value, PICTURE_SHARE))}
 RELEASED: dict[str, Reader] = (
@@ -273,7 +282,7 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateSIR, names", names, responses=NAMES, declared="categorical", replay_only=True)
 
 
-class PrivateSIR(PrivateReducer):
+class PrivateSIR(Predicting, PrivateReducer):
     """Directions of x that explain y, without revealing any one record.
 
     Parameters
@@ -305,7 +314,8 @@ class PrivateSIR(PrivateReducer):
         Public list of the categories of y; others share one class. Without it, numbers and booleans are numeric,
         and the categories of a text response are found privately.
     picture : bool or float
-        Reserve a share of the budget (0.05 if True) for `summary_plot`.
+        Reserve a share of the budget (0.05 if True) for `summary_plot`, `predict` and `predict_interval` (of classes
+        `predict_proba`).
     ledger : Ledger, optional
         A ledger with a cap shared by several runs; a run that would pass it is refused before a record is read.
     random_state : int, optional

@@ -69,11 +69,11 @@ def save_model(
     True
     """
     target = Path(path)
-    target.write_text(pretty(content(estimator, response, columns, second)) + "\n", encoding="utf-8")
+    target.write_text(format_json(describe_model(estimator, response, columns, second)) + "\n", encoding="utf-8")
     return target
 
 
-def content(
+def describe_model(
     estimator: PrivateReducer,
     response: str | None = None,
     columns: Columns | None = None,
@@ -97,7 +97,7 @@ def content(
     told = {name: getattr(getattr(estimator, "origin_", Origin()), name) for name in ORIGIN}
     if any(told.values()):
         said[TOLD] = told
-    return {name: plain(value) for name, value in said.items()}
+    return {name: to_plain(value) for name, value in said.items()}
 
 
 def _kinds(name: object) -> list[str]:
@@ -135,38 +135,38 @@ def _ends(given: Any) -> tuple[Any, ...]:
     return (SEARCH,) if given is None or isinstance(given, str) else tuple(given)
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Arrays as lists, frozen values as objects, numbers as numbers.
 
     One that is not finite becomes null: a saved fit must load, whatever its noise did.
 
-    >>> plain({"a": np.array([1.0, np.nan]), "b": np.int64(3)})
+    >>> to_plain({"a": np.array([1.0, np.nan]), "b": np.int64(3)})
     {'a': [1.0, None], 'b': 3}
     """
     match value:
         case np.ndarray() | np.generic():
-            return plain(value.tolist())
+            return to_plain(value.tolist())
         case float():
             return value if math.isfinite(value) else None
         case None | str() | int():
             return value
         case Mapping():
-            return {str(name): plain(member) for name, member in value.items()}
+            return {str(name): to_plain(member) for name, member in value.items()}
         case _ if dataclasses.is_dataclass(value):
-            return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+            return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         case _ if hasattr(value, "__iter__"):
-            return [plain(element) for element in value]
+            return [to_plain(element) for element in value]
     return str(value)
 
 
-def pretty(value: Any, indent: str = "") -> str:
+def format_json(value: Any, indent: str = "") -> str:
     """JSON with one member of an object a line, and lists of plain values on one line."""
     inner = indent + "  "
     if isinstance(value, dict) and value:
-        members = (f"{inner}{json.dumps(name)}: {pretty(member, inner)}" for name, member in value.items())
+        members = (f"{inner}{json.dumps(name)}: {format_json(member, inner)}" for name, member in value.items())
         return "{\n" + ",\n".join(members) + f"\n{indent}}}"
     if isinstance(value, Sequence) and not isinstance(value, str) and any(isinstance(v, (list, dict)) for v in value):
-        return "[\n" + ",\n".join(inner + pretty(element, inner) for element in value) + f"\n{indent}]"
+        return "[\n" + ",\n".join(inner + format_json(element, inner) for element in value) + f"\n{indent}]"
     return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
@@ -181,7 +181,7 @@ def load_model(path: str | PathLike[str]) -> Any:
 
 def standalone(estimator: PrivateReducer) -> Any:
     """What a model file of `estimator` would load as: its own releases, without a ledger shared with others."""
-    return from_json(Node(content(estimator)))
+    return from_json(Node(describe_model(estimator)))
 
 
 def load_inputs(path: str | PathLike[str]) -> Inputs:
@@ -277,6 +277,8 @@ def _from_second(node: Node) -> Node:
         released["choice"] = {"p_values": []} | released["choice"]
     if "bounds" in released:  # nor was it said which features were not seen
         released["unseen"] = None
+    if isinstance(released.get("picture"), dict):  # nor what it tells in the units of y
+        released["picture"] |= dict.fromkeys(("response_values", "response_cuts", "score_scale"))
     changed: dict[str, Any] = {"format": FORMAT, "released": released}
     if not isinstance(name, str) or name not in MOVED:
         return Node(node.value | changed)

@@ -67,7 +67,7 @@ class Curator:
 
         A line of disjoint parts is asked a `Part` at a time, each once; the first one asked pays for all.
         """
-        self._noise.begin(name)
+        self._noise.begin(name)  # the stream of a rehearsal over sites is seeded line by line
         line, query = self._take(query, name), self._ledger.unit.of(query)
         match line.event:
             case Gaussian() as event:

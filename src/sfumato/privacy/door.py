@@ -94,13 +94,13 @@ def watching(doors: Watch | None = None, devices: WatchDevices | None = None) ->
         _watch.reset(token)
 
 
-def opened(door: Door, behind: Behind) -> Door:
+def open_door(door: Door, behind: Behind) -> Door:
     """The door as its user gets it: itself, or the one that an audit puts before it."""
     watch, _ = _watch.get()
     return door if watch is None else watch(door, behind)
 
 
-def sent(asked: Asked, answers: Array) -> Array:
+def pass_on(asked: Asked, answers: Array) -> Array:
     """The answers of devices as the analyst gets them: themselves, or what an audit puts in their place."""
     _, watch = _watch.get()
     return answers if watch is None else cast(Array, watch(asked, answers))

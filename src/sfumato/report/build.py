@@ -20,7 +20,7 @@ from sfumato.report import words
 from sfumato.report.account import account_of
 from sfumato.report.document import IN_ALL, PRIVACY_ALONE, Document, Heatmap, Loading, Spectrum, WhatIf
 from sfumato.report.html import render
-from sfumato.report.words import floats, kept, loadings_of
+from sfumato.report.words import floats, kept_features, loadings_of
 from sfumato.steps.picture import Picture
 
 __all__ = ["build_document", "make_page"]
@@ -103,7 +103,7 @@ def _notes(estimator: Any, units: str) -> tuple[str, ...]:
         "Everything on this page was computed from the noisy releases listed in the ledger. No record was read to "
         "draw it.",
     ]
-    if kept(estimator) is not None:
+    if kept_features(estimator) is not None:
         notes.append("Features that were not kept have weight zero and are not listed.")
     unseen = getattr(estimator, "unseen_features_", ())
     if len(unseen):
@@ -116,7 +116,7 @@ def _notes(estimator: Any, units: str) -> tuple[str, ...]:
 
 def _reproduce(estimator: Any) -> str:
     """The call, without the ledger: whoever runs it again brings an account of their own."""
-    plain = clone(estimator)
+    plain = clone(estimator)  # parameters alone, so that the call shows nothing that was fitted
     if "ledger" in plain.get_params(deep=False):
         plain.set_params(ledger=None)
     about = words.about(estimator)

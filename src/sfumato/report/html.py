@@ -41,7 +41,7 @@ def render(document: Document) -> str:
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
-    return svg.printable(
+    return svg.printable(  # last, over the whole page: names from a table may hold what no document may
         _template().render(
             document=document,
             loading_charts=_loading_charts(document, document.loadings[:SHOWN]),

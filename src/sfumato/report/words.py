@@ -32,7 +32,7 @@ def unit(estimator: Any) -> str:
 
 def subtitle(estimator: Any) -> str:
     """How many directions on how many features."""
-    p, chosen = int(estimator.n_features_in_), kept(estimator)
+    p, chosen = int(estimator.n_features_in_), kept_features(estimator)
     features = f"{p:,} features" if chosen is None else f"{len(chosen):,} of {p:,} features"
     if hasattr(estimator, "coef_"):
         return f"coefficients of {features}"
@@ -108,7 +108,7 @@ def second_names(estimator: Any) -> tuple[str, ...]:
     return tuple(map(str, names)) if names is not None else tuple(f"y{j}" for j in range(len(estimator.y_mean_)))
 
 
-def kept(estimator: Any) -> IntArray | None:
+def kept_features(estimator: Any) -> IntArray | None:
     """The features that a sparse method kept; None if it keeps all."""
     chosen = getattr(estimator, "support_", getattr(estimator, "active_", None))
     return None if chosen is None else np.asarray(chosen, dtype=np.int64)
@@ -117,16 +117,18 @@ def kept(estimator: Any) -> IntArray | None:
 def loadings_of(estimator: Any) -> tuple[tuple[Loading, ...], str]:
     """Loadings of the features shown, and in what units they are."""
     if hasattr(estimator, "coef_"):
-        return _rows(feature_names(estimator), estimator.coef_[None, :], None, kept(estimator)), PER_UNIT
+        return _rows(feature_names(estimator), estimator.coef_[None, :], None, kept_features(estimator)), PER_UNIT
     if hasattr(estimator, "y_weights_"):
         return _paired(estimator), PER_WIDTH
     if getattr(estimator, "loadings_errors_", None) is not None:
-        rows = _rows(feature_names(estimator), estimator.loadings_, estimator.loadings_errors_, kept(estimator))
+        rows = _rows(
+            feature_names(estimator), estimator.loadings_, estimator.loadings_errors_, kept_features(estimator)
+        )
         return rows, PER_DEVIATION
     scale, note = _scale(estimator)
     errors = getattr(estimator, "standard_errors_", None)
     values, errors = _scaled(estimator.directions_, errors, scale)
-    return _rows(feature_names(estimator), values, errors, kept(estimator)), note
+    return _rows(feature_names(estimator), values, errors, kept_features(estimator)), note
 
 
 def _scale(estimator: Any) -> tuple[FloatArray, str]:
@@ -140,7 +142,7 @@ def _scale(estimator: Any) -> tuple[FloatArray, str]:
 
 def _scaled(rows: FloatArray, errors: FloatArray | None, scale: FloatArray) -> tuple[FloatArray, FloatArray | None]:
     scaled = rows * scale
-    length = np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300)
+    length = np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-300)  # a direction of zeros stays one
     return scaled / length, None if errors is None else errors * scale / length
 
 

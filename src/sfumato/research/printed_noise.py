@@ -16,7 +16,7 @@ from sfumato.records import Response
 from sfumato.research.peeling import PENALTY, Iterate
 from sfumato.research.pencil import Pencil, Sliced, arctan_edges, class_slices, cut, moments_of, paired
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
-from sfumato.settings.central import Central
+from sfumato.settings import adder_of
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import Part
 from sfumato.steps.symmetric import upper_to_full
@@ -51,7 +51,7 @@ def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool 
             "groups or rows_per_person, and rho for Rayleigh flow only; use calibration='tight'."
         )
     warnings.warn(reason, PrivacyWarning, stacklevel=5)
-    setting = Central(session.source)
+    setting = adder_of(session.source)
     return PaperCurator(setting, session.ledger, session.noise, estimator.epsilon, estimator.delta, reason)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import InputError, SfumatoError
 from sfumato.privacy.curator import Curator
-from sfumato.privacy.door import Behind, Door, Setting, opened
+from sfumato.privacy.door import Behind, Door, Setting, open_door
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.privacy.plan import Plan
@@ -115,7 +115,7 @@ def open_site(setting: Setting, plan: Plan, ledger: Ledger, noise: Noise, trust:
     """The door of one site: a curator that adds the share of the noise which the trust model asks for."""
     stated = site_plan(plan, trust)
     curator = Curator(setting, stated, ledger, noise, trust.share)
-    return opened(curator, Behind(setting, stated, ledger.relation, site, ledger.unit))
+    return open_door(curator, Behind(setting, stated, ledger.relation, site, ledger.unit))
 
 
 def site_plan(plan: Plan, trust: Trust) -> Plan:

@@ -53,6 +53,9 @@ class Source(ABC):
     binary: tuple[int, ...] = ()
     """Features that are 0 or 1, as the type of their column says: true and false, and the indicators of a category."""
 
+    cluster: Any = None
+    """Who adds the records up, if it is not this process: a client of a cluster, or the address of its scheduler."""
+
     @abstractmethod
     def parts(self) -> Sequence[Any]:
         """What can be read apart, by several threads at the same time.

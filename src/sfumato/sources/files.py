@@ -4,7 +4,6 @@ import copy
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -18,7 +17,8 @@ from sfumato.records import Kept, Memory, Records, Response, is_finite
 from sfumato.sources.base import MEMORY, Source, chunk_rows
 from sfumato.sources.columns import Columns, check_declared, encode_cells, missing, numbers
 from sfumato.sources.formats import open_tables
-from sfumato.sources.names import expand, suggest
+from sfumato.sources.locations import FilePath, file_of
+from sfumato.sources.names import choose_columns, suggest
 from sfumato.sources.responses import ResponseKind, bucket, declared_response
 from sfumato.sources.table import Kind, Table
 from sfumato.typing import FloatArray, IntArray
@@ -69,6 +69,11 @@ class FileSource(Source):
         Bytes that may be kept from one pass to the next. The first pass decodes everything and checks it. Later ones
         decode only the columns that a question touches, and nothing of what was kept: all features if they fit, else
         the responses and what questions have in common (the whitened integers), as far as there is room.
+
+    Attributes
+    ----------
+    recipe : dict
+        How another process opens the same source (`open_recipe`), as plain JSON data: public values only.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class FileSource(Source):
         person: str | None = None,
         memory: int = MEMORY,
     ) -> None:
+        self.recipe: dict[str, Any] = {}
         self._memory = Memory(memory)
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._tables, self.columns, self.second, self._drop = tuple(tables), columns, second, drop_missing
@@ -134,11 +140,17 @@ class FileSource(Source):
         """All columns of the files, features or not."""
         return self._tables[0].names
 
+    @cached_property
+    def columns_read(self) -> list[str]:
+        """The columns of the files that records are made of."""
+        response = () if self._response is None else (self._response,)
+        return list(dict.fromkeys((*self._all.features, *response)))
+
     def parts(self) -> list[Place]:
         return [Place(i, part) for i, table in enumerate(self._tables) for part in range(table.parts())]
 
     def split(self, parts: Sequence[Any]) -> list[Any]:
-        return [piece for part in parts for piece in self._pieces(part)]
+        return [piece for part in parts for piece in self._pieces(Place(*part))]
 
     def _pieces(self, place: Place) -> list[Place]:
         """The chunks of a part that is in memory: threads may share them."""
@@ -165,6 +177,7 @@ class FileSource(Source):
         if self._person is None:
             return super().first_rows(rows)
         tally, other = Tally(rows), copy.copy(self)
+        other.recipe = self.recipe | {"rows_per_person": rows}
         other._known = {}  # what was read so far has all rows
         other._counted = {place[:2]: np.packbits(self._first(tally, place)) for place in self.parts()}
         return other
@@ -194,9 +207,7 @@ class FileSource(Source):
         """All columns at once, every value checked; what the next pass needs is remembered."""
         known, table, row = _Known(self._memory), self._tables[place.table], 0
         counted = None if self._counted is None else np.unpackbits(self._counted[place[:2]]).astype(bool)
-        response = () if self._response is None else (self._response,)
-        wanted = list(dict.fromkeys((*self._all.features, *response)))
-        for batch in table.batches(place.part, wanted, chunk_rows(self.n_features), self._kinds):
+        for batch in table.batches(place.part, self.columns_read, chunk_rows(self.n_features), self._kinds):
             x = self._all.encode(batch)
             y, complete = self._responses(batch, table)
             if not (complete.all() and is_finite(x)):
@@ -358,11 +369,25 @@ class _Stream:
 
 
 def open_source(
-    paths: Sequence[Path],
+    paths: Sequence[FilePath],
     response: str | None,
     features: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
-    categorical: Mapping[str, Sequence[str]] | None = None,
+    categorical: Mapping[str, Sequence[Any]] | None = None,
+    **options: Any,
+) -> FileSource:
+    """Records of files of any known format; see `source_of`."""
+    source = source_of(open_tables(paths), response, features, classes, categorical, **options)
+    source.recipe["paths"] = [str(path.absolute()) for path in paths]
+    return source
+
+
+def source_of(
+    tables: Sequence[Table],
+    response: str | None,
+    features: Sequence[str] | None = None,
+    classes: Sequence[Any] | None = None,
+    categorical: Mapping[str, Sequence[Any]] | None = None,
     *,
     drop_missing: bool = False,
     second: Sequence[str] = (),
@@ -370,39 +395,40 @@ def open_source(
     person: str | None = None,
     memory: int = MEMORY,
 ) -> FileSource:
-    """Records of files of any known format; see `FileSource`. A feature may be a pattern, such as ``lab_*``."""
-    tables = open_tables(paths)
-    names = tables[0].names
-    if response is not None:
-        suggest(response, names, "response")
-    if person is not None:
-        suggest(person, names, "person")
-    other = tuple(expand(second, names, "second"))
-    rest = [name for name in names if name not in (response, person, *other)]
-    chosen = rest if features is None else expand(features, names, "features")
-    for parameter, named in (("features", chosen), ("second", other)):
-        if response in named:
-            raise InputError(f"{parameter}: {response!r} is the response; leave it out.")
-        if person in named:
-            raise InputError(f"{parameter}: {person!r} says whose row it is; leave it out.")
-    if person is not None and person == response:
-        raise InputError(f"person: {person!r} is the response; leave one of them out.")
-    twice = [name for name in other if name in chosen]
-    if twice:
-        raise InputError(f"second: {twice[0]!r} is among the features of the first set too; name it once.")
+    """Records of tables with the same columns; see `FileSource`. A feature may be a pattern, such as ``lab_*``."""
+    chosen, other = choose_columns(tables[0].names, response, features, second, person)
     both = Columns((*chosen, *other), {name: tuple(values) for name, values in (categorical or {}).items()})
-    columns, others = both.only(chosen), both.only(other) if other else None
-    return FileSource(
+    source = FileSource(
         tables,
-        columns,
+        both.only(chosen),
         response,
         classes,
         drop_missing=drop_missing,
-        second=others,
+        second=both.only(other) if other else None,
         response_kind=response_kind,
         person=person,
         memory=memory,
     )
+    source.recipe = {
+        "response": response,
+        "features": chosen,
+        "classes": None if classes is None else list(keys_of(classes, "classes")),
+        "categorical": {name: list(keys_of(values, "categorical")) for name, values in both.categorical.items()},
+        "drop_missing": drop_missing,
+        "second": other,
+        "response_kind": response_kind,
+        "person": person,
+        "memory": memory,
+    }
+    return source
+
+
+def open_recipe(recipe: Mapping[str, Any]) -> Source:
+    """The source of `FileSource.recipe`, in whichever process: the same records in the same parts."""
+    wanted = dict(recipe)
+    rows = wanted.pop("rows_per_person", None)
+    source = open_source([file_of(name) for name in wanted.pop("paths")], **wanted)
+    return source if rows is None else source.first_rows(rows)
 
 
 def _check_person(table: Table, person: str) -> None:

@@ -9,11 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import InputError
+from sfumato.sources.locations import FilePath, open_file
 from sfumato.sources.table import NO_KINDS, Kind, Table, readable, sliced
 from sfumato.sources.text import CsvTable
 
 PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
-CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")
+CSV = tuple(text + packed for packed in ("", ".gz", ".zst", ".bz2") for text in (".csv", ".tsv", ".txt"))
+_BUFFER = 2**16
+"""Bytes of a column read at once: without it a row group is in memory whole, compressed, for each thread."""
 
 
 class ParquetTable(Table):
@@ -24,7 +27,7 @@ class ParquetTable(Table):
         return self._open().schema_arrow
 
     def parts(self) -> int:
-        return int(self._open().metadata.num_row_groups)
+        return int(self._metadata.num_row_groups)
 
     def batches(
         self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
@@ -35,14 +38,20 @@ class ParquetTable(Table):
             )
 
     def count(self) -> int:
-        return int(self._open().metadata.num_rows)
+        return int(self._metadata.num_rows)
 
     def size(self, columns: int) -> int:
         return 8 * columns * self.count()
 
-    def _open(self) -> Any:
+    @cached_property
+    def _metadata(self) -> Any:
         with readable(self.path, "Parquet"):
-            return pq.ParquetFile(self.path)
+            return pq.ParquetFile(open_file(self.path)).metadata
+
+    def _open(self) -> Any:
+        metadata, buffer = self._metadata, _BUFFER if isinstance(self.path, Path) else 2**20
+        with readable(self.path, "Parquet"):
+            return pq.ParquetFile(open_file(self.path), metadata=metadata, buffer_size=buffer)
 
 
 class ArrowTable(Table):
@@ -77,10 +86,11 @@ class ArrowTable(Table):
     def _open(self, places: list[int] | None = None) -> Any:
         with readable(self.path, "Arrow"):
             options = pa.ipc.IpcReadOptions(included_fields=sorted(places or []), use_threads=False)
-            return pa.ipc.open_file(pa.memory_map(str(self.path)), options=options)
+            local = isinstance(self.path, Path)
+            return pa.ipc.open_file(pa.memory_map(str(self.path)) if local else open_file(self.path), options=options)
 
 
-def open_tables(paths: Sequence[Path]) -> list[Table]:
+def open_tables(paths: Sequence[FilePath]) -> list[Table]:
     """The files as tables, by their endings."""
     tables = [_table(path) for path in paths]
     if len({type(table) for table in tables}) > 1:
@@ -88,7 +98,7 @@ def open_tables(paths: Sequence[Path]) -> list[Table]:
     return tables
 
 
-def _table(path: Path) -> Table:
+def _table(path: FilePath) -> Table:
     name = path.name.lower()
     if path.is_dir():
         raise InputError(f"data: {path} is a directory; give a file, or a pattern such as '{path}/*.parquet'.")

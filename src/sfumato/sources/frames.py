@@ -20,6 +20,9 @@ from sfumato.typing import FloatArray, IntArray
 
 MISSING_Y = "y has missing or infinite values (NaN, inf, too large for a float); drop or impute them first."
 
+TOO_WIDE = (nw.Int128, nw.UInt128)
+"""Types that numpy does not know."""
+
 
 def features_to_array(table: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Feature table as float64 array, with its column names (None for plain arrays, which pass unchanged)."""
@@ -84,6 +87,8 @@ def _column_names(names: Sequence[Any]) -> tuple[str, ...] | None:
 def _raw(y: Any) -> NDArray[Any]:
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
+        if series.dtype in TOO_WIDE:
+            raise InputError("y has integers of 128 bits; cast it to 64 bits or to floats.")
         try:
             if series.null_count() > 0:
                 raise InputError(MISSING_Y)
@@ -99,6 +104,8 @@ def _raw(y: Any) -> NDArray[Any]:
 
 
 def _numbers(column: Any, name: str) -> FloatArray:
+    if column.dtype in TOO_WIDE:
+        raise InputError(f"x: column {name!r} has integers of 128 bits; cast it to 64 bits or to floats.")
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         raise InputError(f"x: column {name!r} is not numeric; encode it or leave it out.")
     try:

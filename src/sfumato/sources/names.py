@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sfumato.errors import InputError
+from sfumato.sources.locations import FilePath, find_remote, is_remote
 
 
-def find(pattern: str) -> list[Path]:
-    """The files of a path or glob pattern, sorted."""
+def find(pattern: str) -> Sequence[FilePath]:
+    """The files of a path, an address or a glob pattern, sorted."""
+    if is_remote(pattern):
+        return find_remote(pattern)
     if Path(pattern).exists():
         return [Path(pattern)]
     found = sorted(glob.glob(pattern, recursive=True))
@@ -29,7 +32,7 @@ def expand(given: Sequence[str], names: Sequence[str], parameter: str) -> list[s
     """
     found: list[str] = []
     for name in given:
-        if name in names or not any(sign in name for sign in "*?["):
+        if name in names or not isinstance(name, str) or not any(sign in name for sign in "*?["):
             suggest(name, names, parameter)
             found.append(name)
             continue
@@ -50,7 +53,45 @@ def suggest(name: str, names: Sequence[str], parameter: str) -> None:
     if name in names:
         return
     folded = {other.lower(): other for other in names}
-    close = difflib.get_close_matches(name.lower(), folded, n=1)
+    close = difflib.get_close_matches(str(name).lower(), folded, n=1)
     shown = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
     hint = f"did you mean {folded[close[0]]!r}?" if close else f"choose among {shown}."
     raise InputError(f"{parameter}: there is no column {name!r}; {hint}")
+
+
+def choose_columns(
+    names: Sequence[str],
+    response: str | None,
+    features: Sequence[str] | None,
+    second: Sequence[str],
+    person: str | None,
+) -> tuple[list[str], list[str]]:
+    """The feature columns of the first and of the second set, every name checked against those of the table.
+
+    >>> choose_columns(["y", "age", "lab_a", "lab_b"], "y", None, ["lab_*"], None)
+    (['age'], ['lab_a', 'lab_b'])
+    """
+    for parameter, column in (("response", response), ("person", person)):
+        if column is not None:
+            suggest(column, names, parameter)
+    if person is not None and person == response:
+        raise InputError(f"person: {person!r} is the response; leave one of them out.")
+    for parameter, given in (("features", features), ("second", second)):
+        if isinstance(given, str):
+            raise InputError(f"{parameter} must be a list of column names, got {given!r}; write [{given!r}].")
+    other = expand(second, names, "second")
+    rest = [name for name in names if name not in (response, person, *other)]
+    chosen = rest if features is None else expand(features, names, "features")
+    for parameter, named in (("features", chosen), ("second", other)):
+        for column, why in ((response, "is the response"), (person, "says whose row it is")):
+            if column in named:
+                raise InputError(f"{parameter}: {column!r} {why}; leave it out.")
+        for name in named:
+            if list(names).count(name) > 1:
+                raise InputError(f"{parameter}: several columns are called {name!r}; rename them.")
+    twice = [name for name in other if name in chosen]
+    if twice:
+        raise InputError(f"second: {twice[0]!r} is among the features of the first set too; name it once.")
+    if not chosen:
+        raise InputError("features: no feature column is left; name at least one.")
+    return chosen, other

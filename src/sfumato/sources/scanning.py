@@ -1,6 +1,5 @@
 """`scan`: from a name, a pattern or a table to its records."""
 
-import glob as globbing
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.sources.arrays import ArraySource
 from sfumato.sources.base import MEMORY, Source, bytes_of
+from sfumato.sources.locations import FilePath
+from sfumato.sources.names import choose_columns, find
 from sfumato.sources.responses import ResponseKind, declared_response
 
 
@@ -23,13 +24,17 @@ def scan(
     response_kind: ResponseKind | None = None,
     person: str | None = None,
     memory: int | str = MEMORY,
+    cluster: Any = None,
 ) -> Source:
-    """Records in files (Parquet, CSV, Arrow, Feather) or an Arrow table, read chunk by chunk.
+    """Records in files, or in a table that hands over Arrow batches, read chunk by chunk.
 
     Parameters
     ----------
-    source : str, Path, sequence of paths, or pyarrow.Table
-        A file, a glob pattern such as ``"data/*.parquet"``, several files, or a table.
+    source : str, Path, sequence of them, or a table
+        A file (Parquet, CSV, Arrow, Feather), a pattern such as ``"data/*.parquet"``, or several; of an object store
+        by its address, ``"s3://bucket/visits/*.parquet"``. Or a table: of Arrow, pandas or Polars (also lazy), a
+        relation of DuckDB, the reader of a database, anything that has ``__arrow_c_stream__``, or a function that
+        opens one; it is read once, so that every pass sees the same rows. A Spark DataFrame stays where it is.
     response : str, optional
         Name of the response column; principal components and canonical pairs have none.
     features : sequence of str, optional
@@ -47,7 +52,10 @@ def scan(
         the order of the table, count.
     memory : int or str
         Bytes of records that may be kept from one pass over files to the next, as a number or as in "2GB". What does
-        not fit is read again when it is needed; the answer is the same.
+        not fit is read again when it is needed; the answer is the same. On a cluster it is that of each worker.
+    cluster : dask.distributed.Client or str, optional
+        Who adds the records up, by a client or the address of a scheduler (``tls://host:8786``). The files must have
+        the same names on all workers. The answer is the same to the last bit.
 
     Returns
     -------
@@ -62,25 +70,43 @@ def scan(
     >>> scan(path, response="y").feature_names
     ('a', 'b')
     """
-    if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
-        return _from_table(source, response, features, classes, second or (), response_kind, person)
-    from sfumato.sources.files import open_source
-    from sfumato.sources.formats import open_tables
-
-    paths = _paths(source)
     limit = bytes_of(memory)
     declared_response(True, classes, response_kind)  # refuses what is no list, and no kind
-    chosen = _feature_columns(open_tables(paths[:1])[0].names, response, features, second or (), person)
-    return open_source(
-        paths,
-        response,
-        chosen,
-        classes,
-        second=second or (),
-        response_kind=response_kind,
-        person=person,
-        memory=limit,
-    )
+    if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
+        _refuse_cluster(cluster)
+        return _from_table(source, response, features, classes, second or (), response_kind, person)
+    from sfumato.sources.files import open_source, source_of
+    from sfumato.sources.spark import SparkTable, is_spark
+    from sfumato.sources.streams import is_stream, snapshot
+
+    options: dict[str, Any] = {
+        "second": second or (),
+        "response_kind": response_kind,
+        "person": person,
+        "memory": limit,
+    }
+    if is_spark(source):
+        _refuse_cluster(cluster)
+        if person is not None:
+            raise InputError(
+                "person: the rows of a Spark table have no order; write it to Parquet files, in the order in which "
+                "the rows of a person shall count, and scan those."
+            )
+        table = SparkTable(source)
+        found = source_of([table], response, features, classes, **options)
+        found.cluster = table
+    elif is_stream(source):
+        _refuse_cluster(cluster)
+        found = source_of([snapshot(source, limit)], response, features, classes, **options)
+    else:
+        found = open_source(_paths(source), response, features, classes, **options)
+        found.cluster = cluster
+    return found
+
+
+def _refuse_cluster(cluster: Any) -> None:
+    if cluster is not None:
+        raise InputError("cluster: workers read files themselves; scan files that they can open, not a table.")
 
 
 def _from_table(
@@ -94,8 +120,8 @@ def _from_table(
 ) -> Source:
     from sfumato.sources.frames import binary_columns, features_to_array, response_to_array
 
-    chosen = _feature_columns(list(table.schema.names), response, features, second, person)
-    selected = table.select([*chosen, *second])
+    chosen, other = choose_columns(list(table.schema.names), response, features, second, person)
+    selected = table.select([*chosen, *other])
     x, _ = features_to_array(selected)
     known = response is not None
     y, kind = response_to_array(table.column(response) if known else np.zeros(len(x)), classes, response_kind)
@@ -103,68 +129,22 @@ def _from_table(
         x,
         y,
         kind,
-        (*chosen, *second),
+        (*chosen, *other),
         has_response=known,
-        n_second=len(second),
+        n_second=len(other),
         ids=None if person is None else table.column(person),
         binary=binary_columns(selected),
     )
 
 
-def _paths(source: Any) -> list[Path]:
-    if isinstance(source, (str, Path)):
-        found = sorted(globbing.glob(str(source)))
-        if not found:
-            raise InputError(f"path: no file matches {str(source)!r}; check the name or the pattern.")
-        return [Path(name) for name in found]
+def _paths(source: Any) -> list[FilePath]:
     try:
-        paths = [Path(item) for item in source]
+        names = [str(source)] if isinstance(source, (str, Path)) else [str(Path(item)) for item in source]
     except TypeError:
-        raise InputError("path: give a path, a glob pattern, a list of paths or a pyarrow.Table.") from None
-    missing = [path for path in paths if not path.exists()]
-    if missing or not paths:
-        raise InputError(f"path: {missing[0] if missing else 'an empty list'} does not name a file; check the name.")
-    return paths
-
-
-def _feature_columns(
-    names: Sequence[str],
-    response: str | None,
-    features: Sequence[str] | None,
-    second: Sequence[str],
-    person: str | None = None,
-) -> list[str]:
-    """The feature columns of the first table, every name checked against those of the table."""
-    for parameter, column in (("response", response), ("person", person)):
-        if column is not None:
-            _known(column, names, parameter)
-    if person is not None and person == response:
-        raise InputError(f"person: {person!r} is the response; leave one of them out.")
-    for parameter, given in (("features", features), ("second", second)):
-        if isinstance(given, str):
-            raise InputError(f"{parameter} must be a list of column names, got {given!r}; write [{given!r}].")
-    others = {response, person, *second}
-    chosen = list(features) if features is not None else [name for name in names if name not in others]
-    for name, parameter in (*((name, "features") for name in chosen), *((name, "second") for name in second)):
-        _known(name, names, parameter)
-        if name == response:
-            raise InputError(f"{parameter}: {response!r} is the response; leave it out.")
-        if name == person:
-            raise InputError(f"{parameter}: {person!r} says whose row it is; leave it out.")
-    twice = [name for name in second if name in chosen]
-    if twice:
-        raise InputError(f"second: {twice[0]!r} is a feature of the first table too; name it once.")
-    if not chosen:
-        raise InputError("features: no feature column is left; name at least one.")
-    return chosen
-
-
-def _known(name: str, names: Sequence[str], parameter: str) -> None:
-    if list(names).count(name) > 1:
-        raise InputError(f"{parameter}: several columns are called {name!r}; rename them.")
-    if name not in names:
-        import difflib
-
-        close = difflib.get_close_matches(str(name), names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"choose among {', '.join(map(repr, names[:8]))}."
-        raise InputError(f"{parameter}: there is no column {name!r}; {hint}")
+        raise InputError(
+            "data: give a path, a pattern, a list of paths, or a table that hands over Arrow batches "
+            "(__arrow_c_stream__)."
+        ) from None
+    if not names:
+        raise InputError("data: an empty list names no file; give at least one.")
+    return [path for name in names for path in find(name)]

@@ -5,13 +5,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
 from sfumato.errors import InputError
+from sfumato.sources.locations import FilePath
 
 Kind = Literal["number", "truth", "text", "other"]
 NO_KINDS: Mapping[str, Kind] = MappingProxyType({})
@@ -23,7 +23,7 @@ class Table(ABC):
     has_types: ClassVar[bool] = True
     """Whether the file says what its columns are; if not, it is guessed from cells and binds nobody."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: FilePath) -> None:
         self.path = path
 
     @cached_property
@@ -84,11 +84,11 @@ def kind_of(arrow_type: Any) -> Kind:
 
 
 @contextmanager
-def readable(path: Path, form: str, names: Sequence[str] = ()) -> Iterator[None]:
+def readable(path: FilePath, form: str, names: Sequence[str] = ()) -> Iterator[None]:
     """Turn a reader's complaint into ours: pyarrow quotes the offending cell, which must not be seen."""
     try:
         yield
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         place = re.match(r"In CSV column #(\d+):", str(error))
         if place and int(place[1]) < len(names):
             name = names[int(place[1])]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from sfumato.errors import InputError
+from sfumato.sources.locations import bytes_in, open_stream
 from sfumato.sources.table import NO_KINDS, Kind, Table, readable, sliced
 
 _DELIMITERS = ",;\t|"
@@ -24,7 +25,8 @@ class CsvTable(Table):
     Columns of declared categories are read as text. The kind of any other column is guessed from the first megabyte
     and holds for the whole file: a cell that does not fit is refused. Empty cells and unquoted NA, NaN or null are
     missing. One line is one record: a quote that is not closed on its line would make cells of the records below it
-    part of its own, so cells that go on on the next line are refused.
+    part of its own, so cells that go on on the next line are refused. An empty line is no record; in a file of one
+    column it may be a record whose cell is missing, and is refused.
     """
 
     has_types = False
@@ -53,9 +55,11 @@ class CsvTable(Table):
         )
         found = 0
         with readable(self.path, "CSV", self.names):
-            for batch in self._open(options):
+            for batch in self._open(options, skip_empty=len(self.names) > 1):
                 found += batch.num_rows
                 yield from sliced(batch, rows)
+        if found > self._lines - 1:
+            raise InputError(f"data: {self.path} has empty lines; remove them, or write what the missing cells are.")
         if found != self._lines - 1:  # a record takes at least one line, so as many records as lines take one each
             raise InputError(
                 f"data: {self.path} has a cell that goes on on the next line, or a quote that is not closed; keep "
@@ -66,7 +70,7 @@ class CsvTable(Table):
         return sum(int(batch.num_rows) for batch in self.batches(0, self.names[:1], 2**20))
 
     def size(self, columns: int) -> int:
-        return self.path.stat().st_size * (_GUESSED_RATIO if self.path.suffix == ".gz" else 1)
+        return bytes_in(self.path) * (_GUESSED_RATIO if self.path.name.lower().endswith((".gz", ".zst", ".bz2")) else 1)
 
     @cached_property
     def _header(self) -> list[str]:
@@ -83,7 +87,7 @@ class CsvTable(Table):
     def _lines(self) -> int:
         """Number of lines that are not empty."""
         count, at_start = 0, np.ones(1, dtype=bool)
-        with readable(self.path, "CSV"), pa.input_stream(str(self.path), compression="detect") as stream:
+        with readable(self.path, "CSV"), open_stream(self.path) as stream:
             while block := stream.read(_BLOCK):
                 characters = np.frombuffer(block, dtype=np.uint8)
                 ends = (characters == ord("\n")) | (characters == ord("\r"))
@@ -93,16 +97,16 @@ class CsvTable(Table):
 
     @cached_property
     def _delimiter(self) -> str:
-        with readable(self.path, "CSV"), pa.input_stream(str(self.path), compression="detect") as stream:
+        with readable(self.path, "CSV"), open_stream(self.path) as stream:
             begin = stream.read(2**16)
         if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise InputError(f"data: {self.path} is in UTF-16, as spreadsheets write it; save it as UTF-8.")
         first = begin.decode("utf-8", errors="replace").lstrip().partition("\n")[0]
         return max(_DELIMITERS, key=first.count)
 
-    def _open(self, options: Any) -> Any:
-        parse = pcsv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
-        return pcsv.open_csv(self.path, parse_options=parse, convert_options=options)
+    def _open(self, options: Any, skip_empty: bool = True) -> Any:
+        parse = pcsv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, ignore_empty_lines=skip_empty)
+        return pcsv.open_csv(open_stream(self.path), parse_options=parse, convert_options=options)
 
 
 def _is_number(text: str) -> bool:

@@ -112,7 +112,13 @@ def encode(value: Any) -> dict[str, Any]:
     return {"kind": type(value).__name__} | {name: _encoded(getattr(value, name), of) for name, of in fields.items()}
 
 
-def canonical(data: Any) -> str:
+def travels(query: BoundedSum) -> bool:
+    """Whether a question can be written as JSON, inside and out."""
+    inner = getattr(query, "query", None)
+    return type(query) in FIELDS and (inner is None or travels(inner))
+
+
+def dump_json(data: Any) -> str:
     """JSON text, the same for the same data."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -120,9 +126,13 @@ def canonical(data: Any) -> str:
 def digest(data: Any) -> str:
     """Fingerprint of JSON data: the same question has the same one."""
     try:
-        return hashlib.sha256(canonical(data).encode()).hexdigest()
+        return hashlib.sha256(dump_json(data).encode()).hexdigest()
     except (TypeError, ValueError, RecursionError):
         raise RefusedError("the question holds something that is not plain, finite JSON.") from None
+
+
+FORMAT = digest({kind.__name__: {name: str(of) for name, of in fields.items()} for kind, fields in FIELDS.items()})
+"""Fingerprint of the format: processes that have the same one can read each other's questions."""
 
 
 class Decoder:
@@ -157,7 +167,7 @@ class Decoder:
     def _object(self, data: Any, wanted: type | None, depth: int = 0) -> Any:
         kind = self._kinds.get(data["kind"]) if isinstance(data, dict) and isinstance(data.get("kind"), str) else None
         if kind is None or wanted not in (None, kind) or depth > _DEEPEST:
-            raise RefusedError("the question is of a kind that is not answered.")
+            raise RefusedError("the question is of a kind that sites do not answer.")
         if set(data) != {"kind", *FIELDS[kind]}:
             raise RefusedError(f"the question's {kind.__name__} does not have the known fields.")
         key = digest(data)

@@ -17,7 +17,7 @@ from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualPr
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.dimension import Choice, choose
 from sfumato.steps.links import Links, links_of
-from sfumato.steps.noisy_histograms import quantile
+from sfumato.steps.noisy_histograms import likely_counts, quantile
 from sfumato.steps.ranks import BINS, Ranks
 from sfumato.typing import FloatArray
 
@@ -139,7 +139,7 @@ def step(whitening: Whitening, ranks: Ranks, state: State, t: int, n: float, sch
     if t > 1:
         sizes = ResidualHistogram(residual)
         counts: Release = yield from ask(sizes, f"residual {t}")
-        scale = quantile(counts.value, sizes.sizes, schedule.level)
+        scale = quantile(likely_counts(counts, n), sizes.sizes, schedule.level)
         residual = Residual(whitening, ranks.bins, state.table, state.coefficients, scale)
     gradient = yield from ask(ResidualProduct(residual, scale), f"step {t}")
     length = schedule.steps[t - 1]

@@ -24,7 +24,7 @@ from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import OCTAVES, DistanceHistograms, LinearHistograms, OctaveHistograms
-from sfumato.steps.noisy_histograms import SEEN, likely_end, narrowest_half, seen_bins, standing_out
+from sfumato.steps.noisy_histograms import SEEN, likeliest_window, likely_end, narrowest_half, seen_bins, standing_out
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -57,7 +57,9 @@ WIDTH = 8.0
 everything is that many half widths wide, so that its unit is like that of the others."""
 SEEN_IN_BOX = 4.0
 """Standard errors by which a count inside known bounds is surely not zero."""
-AGREE = 3.0
+CLEARLY = 2.0 * float(np.log(ZOOM))
+"""Log-likelihood of a window of a zoom that chance does not reach: there are as many as half the square of its bins."""
+AGREE = 2.0
 """Factor within which the units of features agree well enough."""
 PLACED = 8.0
 """Standard errors of records off the middle that stand out nowhere: enough to tell where they are likely to be ..."""
@@ -250,8 +252,15 @@ class _View:
         return found
 
     def zoom(self, columns: IntArray, counts: Release, n: float) -> None:
-        """Shrink each window to the narrowest part that surely holds half of the records."""
+        """Shrink each window to the narrowest part that surely holds half of the records, or else to where they are
+        by far most likely: the middle of a box is a poor guess of a skewed feature's.
+        """
         first, end = narrowest_half(counts.value[:, 1:-1], _noise(counts), n, tuple(2**k for k in range(7)))
+        for row in np.flatnonzero(end == 0):
+            inner = Release(counts.value[row, 1:-1], counts.noise_std[row, 1:-1])
+            likely = likeliest_window(inner, n)
+            if likely[2] > CLEARLY:
+                first[row], end[row] = likely[:2]
         lower, width = self.lower[columns], (self.upper[columns] - self.lower[columns]) / ZOOM
         low, high = lower + width * first, lower + width * end
         # Floats around a huge middle must still tell the bins of the next zoom apart.
@@ -331,7 +340,10 @@ def _half_widths(
         placed = off[j] > PLACED * error
         end = likely_end(counts[j], noise, sure[j], UNIT, 0.5 if placed else RATHER_UNIT)
         shown[j], ends[j] = placed, end if placed or end > UNIT else 0
-    half = np.array([_half_width(row, noise, n, end) if end else 1.0 for row, end in zip(counts, ends, strict=True)])
+    most = np.where(boxed, inside, np.inf)
+    half = np.array(
+        [_half_width(row, noise, n, end, m) if end else 1.0 for row, end, m in zip(counts, ends, most, strict=True)]
+    )
     blank = (ends == 0) & ~boxed
     pool, size = counts[blank].sum(axis=0), max(int(blank.sum()), 1)
     together = np.flatnonzero(seen_bins(pool, noise * float(np.sqrt(size))))
@@ -340,9 +352,12 @@ def _half_widths(
     return half, shown
 
 
-def _half_width(counts: FloatArray, noise: float, n: float, end: int) -> float:
-    """As far as the first `end` octaves reach, or `WIDTH` root mean squares of the distances, tail included."""
-    tail = _tail(counts, noise, end)
+def _half_width(counts: FloatArray, noise: float, n: float, end: int, most: float = np.inf) -> float:
+    """As far as the first `end` octaves reach, or `WIDTH` root mean squares of the distances, tail included.
+
+    Known bounds leave room for `most` octaves, and the tail ends there.
+    """
+    tail = _tail(counts, noise, end)[: int(min(max(most - end, 0.0), len(counts)))]
     likely = np.concatenate([np.maximum(counts[:end], 0.0), tail])
     outer = 2.0 ** (np.arange(len(likely)) - OCTAVES + 1.0)
     square = 3.0 / (8.0 * np.log(2.0)) * outer**2  # of a distance spread evenly over an octave on the log scale

@@ -33,18 +33,65 @@ def standing_out(release: Release, factor: float = 3.0) -> FloatArray:
     return np.where(release.value > factor * release.noise_std, release.value, 0.0)
 
 
-def kept_share(lengths: Release, radii: FloatArray, radius: float) -> float:
-    """Share of the second moment that clipping at `radius` leaves, from a released histogram of lengths.
+def likely_counts(counts: Release, n: float | None) -> FloatArray:
+    """The counts of n records (None: of any number), with zeros for the bins that are all noise.
 
-    Only bins that stand out of the noise count: under generous bounds the longest lengths are all noise, and
-    squared they would outweigh the rest.
+    Dozens of bins of noise would outweigh a few hundred records. Kept is the window in which they most likely are, and
+    every bin that stands out by itself.
 
-    >>> kept_share(Release(np.array([1.0, 1.0]), np.zeros(2)), np.array([1.0, 2.0]), 1.0)
+    >>> likely_counts(Release(np.array([9.0, 1.0, 52.0, 48.0, -3.0, 11.0]), np.full(6, 5.0)), 100.0)
+    array([ 0.,  0., 52., 48.,  0.,  0.])
+    """
+    kept = standing_out(counts, 4.0) > 0
+    first, end, _ = likeliest_window(counts, n)
+    kept[first:end] = True
+    return np.where(kept, np.maximum(counts.value, 0.0), 0.0)
+
+
+def likeliest_window(counts: Release, n: float | None) -> tuple[int, int, float]:
+    """First and end bin of the window in which n records, spread evenly, are most likely; and the log-likelihood.
+
+    It is ``n sum / w - n^2 / 2 w`` in variances of the noise, less that of no records at all; where n is None it is
+    the sum itself, the likeliest number.
+
+    >>> likeliest_window(Release(np.array([9.0, 1.0, 52.0, 48.0, -3.0, 11.0]), np.full(6, 5.0)), 100.0)
+    (2, 4, 100.0)
+    """
+    total = np.concatenate([[0.0], np.cumsum(counts.value)])
+    first, end = np.triu_indices(len(total), 1)
+    held = total[end] - total[first]
+    there = np.maximum(held, 0.0) if n is None else n
+    variance = max(float(counts.noise_std.max()), 1e-9) ** 2
+    likely = there * (held - there / 2.0) / ((end - first) * variance)
+    best = int(likely.argmax())
+    return int(first[best]), int(end[best]), float(likely[best])
+
+
+def nearest_shares(counts: FloatArray, n: float) -> FloatArray:
+    """Probabilities nearest to noisy counts of n records: their projection on those that are not negative and add up.
+
+    Cutting negative counts alone would add half of the noise to the total; here it is taken off the others.
+
+    >>> nearest_shares(np.array([6.0, 5.0, -1.0]), 10.0)
+    array([0.55, 0.45, 0.  ])
+    """
+    if n <= 0.0:
+        return np.full(len(counts), 1.0 / len(counts))
+    ordered = np.sort(counts)[::-1]
+    excess = (np.cumsum(ordered) - n) / np.arange(1, len(counts) + 1)
+    level = excess[np.flatnonzero(ordered > excess)[-1]]
+    shares = np.maximum(counts - level, 0.0)
+    return np.asarray(shares / shares.sum())
+
+
+def kept_share(lengths: FloatArray, radii: FloatArray, radius: float) -> float:
+    """Share of the second moment that clipping at `radius` leaves, from `likely_counts` of lengths.
+
+    >>> kept_share(np.array([1.0, 1.0]), np.array([1.0, 2.0]), 1.0)
     0.4
     """
-    weight = standing_out(lengths, 4.0)
-    whole = float(weight @ radii**2)
-    return float(weight @ np.minimum(radii, radius) ** 2) / whole if whole > 0 else 1.0
+    whole = float(lengths @ radii**2)
+    return float(lengths @ np.minimum(radii, radius) ** 2) / whole if whole > 0 else 1.0
 
 
 def window_sums(counts: FloatArray, width: int) -> FloatArray:

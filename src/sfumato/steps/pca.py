@@ -18,7 +18,7 @@ from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.covariance import Measuring
-from sfumato.steps.noisy_histograms import kept_share, quantile
+from sfumato.steps.noisy_histograms import kept_share, likely_counts, quantile
 from sfumato.steps.symmetric import noise_edge, upper_to_full
 from sfumato.typing import FloatArray
 
@@ -80,8 +80,9 @@ def measure_lengths(grid: Grid, n_records: int | None) -> Asking[Lengths]:
     lengths = NormHistogram(grid)
     counts = yield from ask(lengths, "radius")
     n = float(n_records) if n_records is not None else max(float(counts.value.sum()), 10.0 * grid.n_features)
-    radius = quantile(counts.value, lengths.radii, RADIUS_LEVEL)
-    return Lengths(n, radius, kept_share(counts, lengths.radii, radius))
+    likely = likely_counts(counts, n)
+    radius = quantile(likely, lengths.radii, RADIUS_LEVEL)
+    return Lengths(n, radius, kept_share(likely, lengths.radii, radius))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,12 @@ class Picture:
         In standard deviations of the projection from its mean.
     response_edges : ndarray
         Ranks of the response, from 0 to 1; class numbers for a categorical response.
+    response_values : ndarray of shape (groups,), optional
+        What the response of each group is about, in its units, from the released ranks; or the code of its class.
+    response_cuts : ndarray of shape (groups + 1,), optional
+        Where groups of a number begin and end, in its units.
+    score_scale : float
+        A standard deviation of the projection, in units of scores (``transform``).
     """
 
     counts: FloatArray
@@ -35,6 +41,9 @@ class Picture:
     direction_edges: FloatArray
     response_edges: FloatArray
     is_ordered: bool
+    response_values: FloatArray | None = None
+    response_cuts: FloatArray | None = None
+    score_scale: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +69,34 @@ class Snapshot:
         group_of, edges = groups(ranks, GROUPS)
         query = ProjectionHistogram(whitening, direction, ranks.bins, group_of, len(edges) - 1, COLUMNS)
         release = yield from ask(query, "picture")
-        return Picture(release.value, float(release.noise_std[0, 0]), query.edges, edges, ranks.is_ordered)
+        to_score = whitening.exact_matrix.T @ direction / np.linalg.norm(direction) / whitening.source.half_width
+        return Picture(
+            release.value,
+            float(release.noise_std[0, 0]),
+            query.edges,
+            edges,
+            ranks.is_ordered,
+            *_units(ranks, group_of),
+            1.0 / max(float(np.linalg.norm(to_score)), 1e-300),
+        )
+
+
+def _units(ranks: Ranks, group_of: IntArray) -> tuple[FloatArray, FloatArray | None]:
+    """What the response of each group is about, and where the groups of a number begin and end.
+
+    Within a bin a number is taken for its middle, in the open ends for the edge.
+    """
+    n_groups = int(group_of.max()) + 1
+    if not ranks.is_ordered:
+        likeliest = [np.flatnonzero(group_of == g) for g in range(n_groups)]
+        return np.array([float(b[ranks.probabilities[b].argmax()]) for b in likeliest]), None
+    edges = ranks.bins.edges
+    ends = np.concatenate([edges[:1], edges, edges[-1:]])
+    middle = ends[:-1] / 2.0 + ends[1:] / 2.0
+    weight = ranks.probabilities + 1e-12
+    values = np.bincount(group_of, weight * middle) / np.bincount(group_of, weight)
+    last = np.array([np.flatnonzero(group_of == g)[-1] for g in range(n_groups)])
+    return values, np.concatenate([ends[:1], ends[last + 1]])
 
 
 def groups(ranks: Ranks, most: int) -> tuple[IntArray, FloatArray]:

@@ -9,11 +9,17 @@ from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.statistics.histograms import Bins, ResponseHistogram, octave_edges
-from sfumato.steps.noisy_histograms import standing_out
+from sfumato.steps.noisy_histograms import likeliest_window, likely_counts, nearest_shares, standing_out
 from sfumato.typing import FloatArray
 
 BINS = 48
 MOST_CLASSES = 64
+LEVELS = {"response magnitude": 0.2, "response span": 0.2, "ranks": 0.6}
+"""Parts of the share of the three rounds."""
+PIECES = 4
+"""Of the span of a response of which no bin stands out: one full and one empty bin would look like a finding."""
+VISIBLE = 2.5
+"""Least count of a bin, in standard deviations of its noise."""
 _NO_EDGES = np.empty(0)
 
 
@@ -44,52 +50,64 @@ class Ranking:
         """One histogram of classes; three of a numeric response, each where the last one saw records."""
         if self.response.categories is not None:
             return (Line("ranks", "sizes of the classes", self.share, "sqrt(2) / 1", asks=ResponseHistogram),)
-        levels = (("response magnitude", 0.2), ("response span", 0.2), ("ranks", 0.6))
         purposes = ("order of magnitude of the response", "span of the response", "ranks of the response")
         return tuple(
             Line(name, purpose, self.share * part, "sqrt(2) / 1", asks=ResponseHistogram)
-            for (name, part), purpose in zip(levels, purposes, strict=True)
+            for (name, part), purpose in zip(LEVELS.items(), purposes, strict=True)
         )
 
-    def run(self) -> Asking[Ranks]:
-        """Bins and probabilities of the response. Never raises: where nothing stands out, the bins stay coarse."""
-        if self.response.categories is not None:
-            return (yield from self.count(Bins(_NO_EDGES, categories=self.response.categories)))
-        edges = octave_edges()
-        for name in ("response magnitude", "response span"):
-            edges = refine(edges, (yield from ask(ResponseHistogram(Bins(edges)), name)), self.n_bins)
-        return (yield from self.count(Bins(edges)))
+    def run(self, n_records: int | None = None) -> Asking[Ranks]:
+        """Bins and probabilities of the response. Never raises: where nothing stands out, the bins stay coarse.
 
-    def count(self, bins: Bins) -> Asking[Ranks]:
+        `n_records` is None where the number is private; it is then read off the histograms.
+        """
+        if self.response.categories is not None:
+            return (yield from self.count(Bins(_NO_EDGES, categories=self.response.categories), n_records))
+        octaves, n = octave_edges(), None if n_records is None else float(n_records)
+        counts = yield from ask(ResponseHistogram(Bins(octaves)), "response magnitude")
+        edges = refine(octaves, counts, n, _most_bins(counts, n, self.n_bins, "response span"), np.zeros(1))
+        few = _most_bins(counts, n, self.n_bins, "ranks")
+        counts = yield from ask(ResponseHistogram(Bins(edges)), "response span")
+        edges = refine(edges, counts, n, few, np.linspace(edges[0], edges[-1], PIECES + 1))
+        return (yield from self.count(Bins(edges), n_records))
+
+    def count(self, bins: Bins, n_records: int | None = None) -> Asking[Ranks]:
         """Probabilities of known bins: the last line alone."""
         counts = yield from ask(ResponseHistogram(bins), "ranks")
-        return _ranks(bins, _classes(counts) if self.response.hashed else counts)
+        seen = _classes(counts) if self.response.hashed else counts.value
+        total = float(seen.sum())
+        # Of undeclared classes those that are not seen are left out, and the others are all there is.
+        n = total if n_records is None or self.response.hashed else float(n_records)
+        return Ranks(bins, nearest_shares(seen, n), total)
 
 
-def refine(edges: FloatArray, counts: Release, bins: int) -> FloatArray:
-    """New edges: bins that stand out of the noise are cut in pieces in proportion to their counts.
+def _most_bins(magnitudes: Release, n: float | None, n_bins: int, level: str) -> int:
+    """As many bins as leave each of them a count that shows through the noise of a later round."""
+    noise = float(magnitudes.noise_std.max()) * np.sqrt(LEVELS["response magnitude"] / LEVELS[level])
+    n = float(likely_counts(magnitudes, None).sum()) if n is None else n
+    return int(np.clip(n / max(VISIBLE * noise, 1e-9), PIECES, n_bins))
 
-    The open end bins cannot be cut. Edges between two bins that do not stand out are dropped.
+
+def refine(edges: FloatArray, counts: Release, n: float | None, bins: int, otherwise: FloatArray) -> FloatArray:
+    """New edges: bins in which the n records are likely to be are cut in pieces in proportion to their counts.
+
+    The open end bins cannot be cut. Edges between two bins that are all noise are dropped. If the records could be
+    anywhere (as many windows as there are bins are as likely by chance), the edges are `otherwise`.
     """
-    heavy = standing_out(counts)
+    if likeliest_window(counts, n)[2] <= np.log(len(counts.value)):
+        return np.unique(otherwise)
+    heavy = likely_counts(counts, n)
     heavy[[0, -1]] = 0.0
     pieces = np.ceil(heavy / max(heavy.sum(), 1.0) * bins).astype(int)
     kept = [np.linspace(edges[i - 1], edges[i], pieces[i] + 1) for i in range(1, len(edges)) if pieces[i] > 0]
-    return np.unique(np.concatenate(kept)) if kept else np.zeros(1)
+    return np.unique(np.concatenate(kept) if kept else otherwise)
 
 
-def _classes(counts: Release) -> Release:
+def _classes(counts: Release) -> FloatArray:
     """The hash buckets in use: those above what the noise of all buckets reaches, at most `MOST_CLASSES`."""
     reach = np.sqrt(2.0 * np.log(len(counts.value))) + 1.0
     heavy = standing_out(counts, float(reach))
     if not heavy.any():
         heavy[0] = 1.0  # nothing stands out: one class, and the noisy answer comes out all the same
     smallest = np.sort(heavy)[-MOST_CLASSES]
-    return Release(np.where(heavy >= max(smallest, 1e-9), heavy, 0.0), counts.noise_std)
-
-
-def _ranks(bins: Bins, counts: Release) -> Ranks:
-    positive = np.maximum(counts.value, 0.0)
-    total = float(positive.sum())
-    share = positive / total if total > 0 else np.full(len(positive), 1.0 / len(positive))
-    return Ranks(bins, share, float(counts.value.sum()))
+    return np.where(heavy >= max(smallest, 1e-9), heavy, 0.0)

@@ -10,7 +10,7 @@ from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.noisy_histograms import kept_share, quantile
+from sfumato.steps.noisy_histograms import kept_share, likely_counts, quantile
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
 
 RADIUS_LEVEL = 0.5
@@ -41,8 +41,8 @@ class RoughShape:
         it there is nothing to see, and dividing by noise would blow records up.
         """
         lengths = NormHistogram(grid)
-        counts = yield from ask(lengths, "radius")
-        radius = quantile(counts.value, lengths.radii, RADIUS_LEVEL)
+        counts = likely_counts((yield from ask(lengths, "radius")), n)
+        radius = quantile(counts, lengths.radii, RADIUS_LEVEL)
         released = yield from ask(Moments(grid, radius), "shape")
         p = grid.n_features
         mean = np.clip(released.value[:p] / n, -1.0, 1.0)

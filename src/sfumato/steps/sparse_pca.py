@@ -9,7 +9,7 @@ from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.squares import SquareSums
-from sfumato.steps.noisy_histograms import quantile
+from sfumato.steps.noisy_histograms import likely_counts, quantile
 from sfumato.steps.pca import Principal
 from sfumato.typing import FloatArray, IntArray
 
@@ -58,7 +58,8 @@ class VariancePicks:
     def run(self, grid: Grid) -> Asking[tuple[IntArray, float]]:
         """Features with the largest sums of squares, best first, and the typical length."""
         lengths = NormHistogram(grid)
-        length = float(quantile((yield from ask(lengths, "scale")).value, lengths.radii, 0.5))
+        counts = yield from ask(lengths, "scale")
+        length = quantile(likely_counts(counts, max(float(counts.value.sum()), 1.0)), lengths.radii, 0.5)
         return (yield from pick(SquareSums(grid, typical_clip(grid, length)), "picks")), length
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.cli.fit_options import EstimatorOptions, TableOptions
+    from sfumato.study.options import EstimatorOptions, TableOptions
 
 _NAMES_AT_ONCE = 200  # one word of a command holds 128 kB at the most
 
@@ -73,7 +73,7 @@ class Declaration:
     @property
     def has_picture(self) -> bool | None:
         """Whether a picture is bought; None for methods that have none."""
-        from sfumato.cli.family import find_member
+        from sfumato.study.family import find_member
 
         return self.picture if "picture" in find_member(self.estimator).takes else None
 
@@ -135,9 +135,8 @@ class Declaration:
 
     def study(self, tables: Path, folder: Path) -> "tuple[TableOptions, EstimatorOptions]":
         """The objects that the command makes of its words, for a plan; nothing is read yet."""
-        from sfumato.cli.family import check_options
-        from sfumato.cli.fit_options import EstimatorOptions, TableOptions
-        from sfumato.cli.options import read_kind
+        from sfumato.study.family import check_options
+        from sfumato.study.options import EstimatorOptions, TableOptions, read_kind
 
         study = TableOptions(
             str(tables / self.table),

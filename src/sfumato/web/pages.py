@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from sfumato.errors import BudgetError, InputError, SfumatoError
+from sfumato.errors import BudgetError, InputError, SfumatoError, describe_unexpected
 from sfumato.hints import cautions, visible
 from sfumato.report import svg
 from sfumato.report.figures import figure, percent
@@ -366,9 +366,7 @@ class Pages:
                 sentence = f"A file cannot be read or written ({error.strerror})."
                 return self._page("message", 500, heading="That cannot be done", sentence=sentence)
             except Exception as error:
-                from sfumato.cli.terminal import _unexpected
-
-                return PlainTextResponse(_unexpected(error) + "\n", 500)
+                return PlainTextResponse(describe_unexpected(error) + "\n", 500)
 
         return careful
 
@@ -382,9 +380,6 @@ class _Blank(dict[str, str]):
 
 def _load_library() -> None:
     """What the later pages need and the first does not."""
-    import sfumato.cli.fit_options
-    import sfumato.methods.sir
-    import sfumato.privacy.ledger  # noqa: F401
 
 
 def _fitted(run: Run) -> Any:

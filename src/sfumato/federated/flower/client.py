@@ -10,7 +10,7 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
 from sfumato.federated.flower.protocol import reply_to, request_of
-from sfumato.federated.site import Site, guarded, handle
+from sfumato.federated.site import Site, answer_or_refuse, handle
 from sfumato.sources import response_kind_of
 from sfumato.sources.files import open_source
 from sfumato.sources.names import find
@@ -28,7 +28,7 @@ def client_app() -> Any:
 
 def answer(message: Any, context: Any) -> Any:
     """Reply to one message. A refusal is a reply too: Flower would send the text of an error to the coordinator."""
-    head, values = guarded(lambda: handle(open_site(context.node_config), request_of(message)))
+    head, values = answer_or_refuse(lambda: handle(open_site(context.node_config), request_of(message)))
     return reply_to(message, head, values)
 
 

@@ -68,6 +68,6 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOME[name]), name)
 
 
-def quiet() -> None:
+def silence_logging() -> None:
     """What Flower's clients have to say is said by ours, in a sentence."""
     __getattr__("console_handler").setLevel("CRITICAL")

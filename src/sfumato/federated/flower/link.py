@@ -17,7 +17,7 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
 from sfumato.federated.flower.protocol import keep_alive, reply_of, request_to
-from sfumato.federated.wire import canonical
+from sfumato.federated.wire import dump_json
 from sfumato.settings.federated import SitesLostError
 
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
@@ -31,7 +31,7 @@ LOST = 30.0
 @contextmanager
 def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> Iterator[tuple[Any, list[int]]]:
     """A Flower `Grid` and the nodes with these public keys, in their order, as long as the block lasts."""
-    library.quiet()
+    library.silence_logging()
     try:
         run, nodes = _start_run(address, ca, keys)
         token = _token(address, ca, secret, run)
@@ -45,7 +45,7 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
     grid = library.HttpGrid(address, root_certificates=ca, token=token)
     grid._retry_invoker.max_time = LOST
     found = grid._runtime_client.PullTaskInput(library.PullTaskInputRequest())
-    identity = library.TaskIdentity
+    identity = library.TaskIdentity  # set on the class itself: Flower's clients read from it who they are
     identity.task_id, identity.run_id, identity.node_id = found.task_id, found.run.run_id, found.context.node_id
     grid.set_run(library.run_from_proto(found.run))
     with keep_alive(lambda: grid._runtime_client.SendTaskHeartbeat(library.SendTaskHeartbeatRequest())):
@@ -124,7 +124,7 @@ def build_app() -> bytes:
     return built
 
 
-FACTS = canonical({"ask": "facts"})
+FACTS = dump_json({"ask": "facts"})
 PAUSE = 0.1
 """Seconds between two looks at who is there and what has come; Flower's own loop waits 3."""
 ATTEMPT = 30.0
@@ -181,7 +181,7 @@ class FlowerTransport:
         """Send, and take replies as they come, for a while; one reply to each message counts."""
         ids = self._grid.push_messages([request_to(node, text, seconds) for node, text in requests.items()])
         asked, replies = dict(zip(ids, requests, strict=True)), {}
-        asked.pop(None, None)
+        asked.pop(None, None)  # the id of a message that the server did not take
         end = time.monotonic() + seconds
         while asked and time.monotonic() < end:
             for answered, message in pull_replies(self._grid, list(asked)):

@@ -46,7 +46,7 @@ class Node:
         answer: Callable[[str], tuple[str, bytes]],
         say: Callable[[str], None],
     ) -> None:
-        library.quiet()
+        library.silence_logging()
         private = private_key(key)
         self._where, self._ca, self._answer, self._say = coordinator, ca, answer, say
         self._public = library.public_key_to_bytes(private.public_key())

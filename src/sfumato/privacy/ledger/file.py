@@ -20,10 +20,10 @@ from sfumato.privacy.ledger.lines import (
     START,
     VERSION,
     LedgerLine,
-    altered,
     budget_to,
     entry_to,
     event_to,
+    is_altered_header,
     read_line,
     seal,
 )
@@ -89,7 +89,7 @@ class FileLedger(Ledger):
         allow_network: bool = False,
         protects: Kind | None = None,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # the same account wherever the process goes
         self.purpose = purpose
         self._run = ""
         self._chain = Chain()
@@ -159,8 +159,14 @@ class FileLedger(Ledger):
         return tuple(self._whole().runs.values())
 
     def begin(self) -> "FileLedger":
-        """A new run on the same file: what a fit does, so that one `FileLedger` may serve many fits at once."""
-        return FileLedger(self.path, purpose=self.purpose, allow_network=self._allow_network)
+        """A new run on the same account: what a fit does, so that one `FileLedger` may serve many fits at once."""
+        run = FileLedger(self.path, purpose=self.purpose, allow_network=self._allow_network)
+        if run.id != self.id:
+            raise InputError(
+                f"ledger: {self.path} is no longer the account that was opened, but another one; put that one back, or "
+                "open this one by its path."
+            )
+        return run
 
     def refresh(self) -> Self:
         """Read what others have written since."""
@@ -269,7 +275,7 @@ class FileLedger(Ledger):
         if not raw:
             return f"ledger: {self.path} is empty, which no ledger ever is; restore it from a backup or check the path."
         first = raw.partition(b"\n")[0]
-        if altered(first):
+        if is_altered_header(first):
             return f"ledger: {self.path} was altered, in its first line; restore it from a backup."
         return f"ledger: {self.path} has no readable header; restore it from a backup or check the path."
 

@@ -96,11 +96,11 @@ def read_line(text: bytes) -> LedgerLine:
     return line
 
 
-def altered(text: bytes) -> bool:
+def is_altered_header(text: bytes) -> bool:
     """Whether this was once a header: it says so, and does not agree with its own hash.
 
     >>> header = seal("header", {"version": 1}, START)[1]
-    >>> altered(header), altered(header.replace(b"1", b"2")), altered(b"hello")
+    >>> is_altered_header(header), is_altered_header(header.replace(b"1", b"2")), is_altered_header(b"hello")
     (False, True, False)
     """
     try:

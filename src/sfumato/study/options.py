@@ -1,14 +1,14 @@
 """What a fit was asked for, still as text: the estimator and its options, the table and its columns."""
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.cli.bounds import read_bounds
-from sfumato.cli.family import Member, find_member
-from sfumato.cli.terminal import as_usage
-from sfumato.errors import InputError
+from sfumato.errors import InputError, as_usage
+from sfumato.study.bounds import read_bounds
+from sfumato.study.family import Member, find_member
 
 if TYPE_CHECKING:
     from sfumato.bounds import GivenBounds
@@ -61,7 +61,7 @@ class EstimatorOptions:
             budget_of(epsilon, delta, self.rho)
         if self.method is not None:
             self.member.check_method(self.method)
-        seed = self.seed if noise_of(self.seed) else None
+        seed = self.seed if noise_of(self.seed) else None  # noise_of refuses what is no seed
         budget = {"epsilon": epsilon, "delta": delta, "rho": self.rho, "relation": relation_of(self.relation)}
         unit_of(self.rows_per_person, has_ids=False)  # refuses what is no number of rows
         budget |= {"rows_per_person": self.rows_per_person}
@@ -101,6 +101,8 @@ class TableOptions:
     drop_missing: bool
     response_kind: "ResponseKind | None" = None
     person: str | None = None
+    memory: str | None = None
+    cluster: str | None = None
     exclude: list[str] | None = None
 
     @property
@@ -110,10 +112,11 @@ class TableOptions:
 
     def source(self, classes: Sequence[str] | None) -> "FileSource":
         """The records; nothing but the names and kinds of the columns has been read yet."""
+        from sfumato.sources.base import MEMORY, bytes_of
         from sfumato.sources.files import open_source
         from sfumato.sources.names import find
 
-        return open_source(
+        source = open_source(
             find(self.data),
             self.response,
             self.features if self.exclude is None else self._remaining(self.exclude),
@@ -123,7 +126,10 @@ class TableOptions:
             second=self.second or (),
             response_kind=self.response_kind,
             person=self.person,
+            memory=MEMORY if self.memory is None else bytes_of(self.memory),
         )
+        source.cluster = self.cluster
+        return source
 
     def _remaining(self, exclude: list[str]) -> list[str]:
         """The features without those that are left out."""
@@ -184,3 +190,40 @@ def count_features(source: "FileSource") -> tuple[int, ...]:
     """Number of features of each table."""
     first = len(source.columns.names)
     return (first,) if source.second is None else (first, len(source.second.names))
+
+
+def split_names(given: Sequence[str] | None) -> list[str] | None:
+    """Names separated by commas, in one option or several; quote one that has a comma itself.
+
+    >>> split_names(["age, sex", '"los, days"'])
+    ['age', 'sex', 'los, days']
+    """
+    if not given:
+        return None
+    return [name.strip() for row in csv.reader(given, skipinitialspace=True) for name in row if name.strip()]
+
+
+def read_kind(given: str | None) -> Literal["numeric", "categorical"] | None:
+    """The declared kind of a response."""
+    if given is None:
+        return None
+    from sfumato.sources import response_kind_of
+
+    return response_kind_of(given)
+
+
+def read_categories(given: Sequence[str] | None) -> dict[str, list[str]]:
+    """Declared categories, from ``column=a|b|c``.
+
+    >>> read_categories(["ward=north|south"])
+    {'ward': ['north', 'south']}
+    """
+    declared: dict[str, list[str]] = {}
+    for text in given or ():
+        name, sign, values = text.rpartition("=")
+        if not sign or not name:
+            raise InputError(f"categorical: write {text!r} as column=a|b|c.")
+        if name in declared:
+            raise InputError(f"categorical: column {name!r} is declared twice; declare it once.")
+        declared[name] = [value.strip() for value in values.split("|") if value.strip()]
+    return declared

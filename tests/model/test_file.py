@@ -12,14 +12,14 @@ import pytest
 from sfumato import Bounds, Budget, BudgetError, InputError, PrivatePCA, PrivateSIR, research
 from sfumato.methods.reference import SIR
 from sfumato.model import FORMAT, load_inputs, load_model, save_model, standalone
-from sfumato.model.file import pretty
+from sfumato.model.file import format_json
 from sfumato.privacy.events import Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
 from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
 from sfumato.report.account import marks_in
 from sfumato.report.build import build_document
 from sfumato.sources.columns import Columns
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = ["age", "weight", "ward=west"]
 
 
@@ -298,4 +298,4 @@ def test_a_missing_field_is_named(content, tmp_path):
 
 def test_pretty_is_json():
     value = {"a": [1.5, None, True], "b": {"c": [[1], [2]], "d": {}}, "e": 'quote " é'}
-    assert json.loads(pretty(value)) == value
+    assert json.loads(format_json(value)) == value

@@ -1,10 +1,12 @@
-"""Every kind of bounded sum, ready to be attacked: a typical query and the worst pair of records for it."""
+"""Single releases: every kind of bounded sum, a typical query and the worst pair of records for it, attacked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.audit.blackbox import audit
+from sfumato.audit.result import AuditResult
 from sfumato.bounds import Bounds
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
@@ -232,3 +234,45 @@ def _farthest(points: FloatArray) -> tuple[int, int]:
     distances = square[:, None] + square[None, :] - 2.0 * points @ points.T
     i, j = np.unravel_index(int(distances.argmax()), distances.shape)
     return int(i), int(j)
+
+
+RELATIONS: tuple[Relation, ...] = ("replace", "add-remove")
+
+
+def audit_table(
+    budgets: Iterable[Budget] = (Budget.approximate(1.0, 1e-6), Budget.approximate(3.0, 1e-6)),
+    runs: int = 10_000,
+    confidence: float = 0.99,
+    *,
+    known: Mapping[str, BoundedSum] | None = None,
+    only: str = "",
+    progress: Callable[[str], object] | None = None,
+) -> list[AuditResult]:
+    """Audit one Gaussian release of every kind of query, on its worst pair, under both relations.
+
+    Parameters
+    ----------
+    budgets : iterable of Budget
+        What a single release may spend; its claim is the budget's mu.
+    runs, confidence
+        As in `audit`.
+    known : mapping from names to BoundedSum, optional
+        The queries to audit; those of `queries` by default.
+    only : str
+        Audit only the releases whose name contains this.
+    progress : callable, optional
+        Told the name of each release before it is audited.
+    """
+    found = []
+    for budget in budgets:
+        for name, query in (queries() if known is None else known).items():
+            if only not in name:
+                continue
+            for relation in RELATIONS:
+                label = f"{name}, {relation}, {budget.describe()}"
+                if progress is not None:
+                    progress(label)
+                pair = worst_pair(query, relation)
+                mechanism = release_of(query, relation, budget.mu())
+                found.append(audit(mechanism, pair.d, pair.d_prime, budget.mu(), runs, confidence, name=label))
+    return found

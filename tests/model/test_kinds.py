@@ -9,19 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from sfumato import (
-    Bounds,
-    InputError,
-    PrivateCCA,
-    PrivateDR,
-    PrivateLDA,
-    PrivatePCA,
-    PrivateSAVE,
-    PrivateSIR,
-    PrivateSparsePCA,
-    PrivateSparseSIR,
-    research,
-)
+import sfumato as sf
 from sfumato.methods import FAMILY, added
 from sfumato.model import load_inputs, load_model, save_model
 from sfumato.model.file import from_json
@@ -29,30 +17,33 @@ from sfumato.report.build import build_document
 from sfumato.schema import Node
 from sfumato.sources.columns import Columns
 
-BOX, N = Bounds(-5, 5), 500
+BOX, N = sf.Bounds(-5, 5), 500
 FITS = {
-    "sir": (PrivateSIR(bounds=BOX, picture=True), "y"),
-    "sparse sir": (PrivateSparseSIR(bounds=BOX, max_features=3, picture=True), "y"),
-    "save": (PrivateSAVE(n_slices=4, bounds="search"), "y"),
-    "dr": (PrivateDR(bounds=BOX, n_directions=2, classes=["low", "high"]), "class"),
-    "pca": (PrivatePCA(2, relation="add-remove"), None),
-    "sparse pca": (PrivateSparsePCA(bounds=BOX, max_features=2), None),
-    "lda": (PrivateLDA(bounds=BOX, classes=["low", "high"]), "class"),
-    "lda, unnamed classes": (PrivateLDA(rho=0.5, bounds="search"), "class"),
-    "cca": (PrivateCCA(2, bounds=BOX, y_bounds=Bounds([-9, -9, -9], [9, 9, 9])), "second"),
-    "cca, found bounds": (PrivateCCA(bounds="search", random_state=3), "second"),
-    "dp-ini": (research.DPIni(n_directions=2, bounds=BOX), "y"),
-    "printed dp-sir": (research.DPSIR(n_directions=1, bounds=BOX, calibration="paper"), "y"),
-    "dp-sini": (research.DPSIni(n_directions=1, bounds=BOX, max_features="validate"), "y"),
-    "dp-ssir": (research.DPSSIR(n_directions=1, bounds=BOX, max_features=3), "y"),
-    "dp-spca": (research.DPSPCA(bounds=BOX, max_features=2), None),
-    "flow sir": (research.RayleighFlowSIR(bounds=BOX), "y"),
-    "flow pca": (research.RayleighFlowPCA(bounds=BOX), None),
-    "flow lda": (research.RayleighFlowLDA(bounds=BOX, classes=["low", "high"]), "class"),
-    "printed flow lda": (research.RayleighFlowLDA(bounds=BOX, classes=["low", "high"], calibration="paper"), "class"),
-    "flow cca": (research.RayleighFlowCCA(1, bounds="search"), "second"),
-    "truncated flow sir": (research.TruncatedRayleighFlowSIR(bounds=BOX, max_features=2), "y"),
-    "truncated flow pca": (research.TruncatedRayleighFlowPCA(bounds=BOX, max_features=2), None),
+    "sir": (sf.PrivateSIR(bounds=BOX, picture=True), "y"),
+    "sparse sir": (sf.PrivateSparseSIR(bounds=BOX, max_features=3, picture=True), "y"),
+    "save": (sf.PrivateSAVE(n_slices=4, bounds="search"), "y"),
+    "dr": (sf.PrivateDR(bounds=BOX, n_directions=2, classes=["low", "high"]), "class"),
+    "pca": (sf.PrivatePCA(2, relation="add-remove"), None),
+    "sparse pca": (sf.PrivateSparsePCA(bounds=BOX, max_features=2), None),
+    "lda": (sf.PrivateLDA(bounds=BOX, classes=["low", "high"]), "class"),
+    "lda, unnamed classes": (sf.PrivateLDA(rho=0.5, bounds="search"), "class"),
+    "cca": (sf.PrivateCCA(2, bounds=BOX, y_bounds=sf.Bounds([-9, -9, -9], [9, 9, 9])), "second"),
+    "cca, found bounds": (sf.PrivateCCA(bounds="search", random_state=3), "second"),
+    "dp-ini": (sf.research.DPIni(n_directions=2, bounds=BOX), "y"),
+    "printed dp-sir": (sf.research.DPSIR(n_directions=1, bounds=BOX, calibration="paper"), "y"),
+    "dp-sini": (sf.research.DPSIni(n_directions=1, bounds=BOX, max_features="validate"), "y"),
+    "dp-ssir": (sf.research.DPSSIR(n_directions=1, bounds=BOX, max_features=3), "y"),
+    "dp-spca": (sf.research.DPSPCA(bounds=BOX, max_features=2), None),
+    "flow sir": (sf.research.RayleighFlowSIR(bounds=BOX), "y"),
+    "flow pca": (sf.research.RayleighFlowPCA(bounds=BOX), None),
+    "flow lda": (sf.research.RayleighFlowLDA(bounds=BOX, classes=["low", "high"]), "class"),
+    "printed flow lda": (
+        sf.research.RayleighFlowLDA(bounds=BOX, classes=["low", "high"], calibration="paper"),
+        "class",
+    ),
+    "flow cca": (sf.research.RayleighFlowCCA(1, bounds="search"), "second"),
+    "truncated flow sir": (sf.research.TruncatedRayleighFlowSIR(bounds=BOX, max_features=2), "y"),
+    "truncated flow pca": (sf.research.TruncatedRayleighFlowPCA(bounds=BOX, max_features=2), None),
 }
 pytestmark = pytest.mark.filterwarnings("ignore::sfumato.PrivacyWarning")
 
@@ -74,7 +65,7 @@ def fitted(records):
 
 def same(one, other):
     """Equal to the last bit; unknown numbers too."""
-    if isinstance(one, Bounds) or not dataclasses.is_dataclass(one):
+    if isinstance(one, sf.Bounds) or not dataclasses.is_dataclass(one):
         return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
     return all(same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
 
@@ -93,7 +84,7 @@ def test_a_round_trip_loses_no_bit(name, fitted, records, tmp_path):
         assert attribute in ("ledger_", "_binary", "_belief") or same(value, getattr(back, attribute)), attribute
     assert back.ledger_.guarantee == one.ledger_.guarantee and len(back.ledger_) == len(one.ledger_)
     assert same(one.transform(records["x"]), back.transform(records["x"]))
-    if isinstance(one, PrivateCCA):
+    if isinstance(one, sf.PrivateCCA):
         assert all(map(same, one.transform(records["x"], y), back.transform(records["x"], y)))
     if hasattr(one, "predict"):
         assert (one.predict(records["x"]) == back.predict(records["x"])).all()
@@ -154,7 +145,7 @@ def test_a_wrong_field_is_refused_by_its_place(name, place, value, words, fitted
         node = node[step]
     node[last] = value
     (tmp_path / "hostile.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match=rf"^model: .*({words})") as caught:
+    with pytest.raises(sf.InputError, match=rf"^model: .*({words})") as caught:
         load_model(tmp_path / "hostile.json")
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 300
 
@@ -177,7 +168,7 @@ def test_whatever_is_put_anywhere_loads_or_is_refused_in_one_sentence(name, fitt
             node = node[step]
         kept = node[last]
         for node[last] in (None, True, 0, -1, 1e150, 1e308, "x", [], {}, [[]], {"a": {}}):
-            with suppress(InputError):
+            with suppress(sf.InputError):
                 model = from_json(Node(content))
                 loaded += 1
                 assert build_document(model, forecasts=False).loadings, (way, last)

@@ -1,0 +1,141 @@
+"""Every study: what it asks, what it writes, how it is run. ``python -m benchmarks`` and ``make bench`` read this."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+FLOWER = ".venv-flower/bin/python"
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One study: `writes` names files under benchmarks/results, and pages of the documentation by their path."""
+
+    purpose: str
+    writes: tuple[str, ...]
+    run: Callable[[int], None]
+
+
+def call(module: str, function: str = "main") -> Callable[[int], None]:
+    """Run a function of a study with the number of replications; the study is imported when it is run."""
+
+    def run(replications: int) -> None:
+        getattr(import_module(f"benchmarks.{module}"), function)(replications)
+
+    return run
+
+
+def start(module: str, *arguments: str, python: str = sys.executable) -> Callable[[int], None]:
+    """Run a study that counts in other units than replications, in a process of its own."""
+
+    def run(replications: int) -> None:
+        subprocess.run([python, "-m", f"benchmarks.{module}", *arguments], check=True)
+
+    return run
+
+
+BENCHMARKS = {
+    "accuracy": Benchmark(
+        "Table 1 of Xia, Zhang and Cai: private against non-private SIR at the same total budget",
+        ("table1-epsilon-1.md", "table1-epsilon-0.25.md"),
+        call("accuracy"),
+    ),
+    "audit": Benchmark(
+        "what an attacker can prove about every release, device and whole fit",
+        ("audit.json", "docs/explanation/audit.md"),
+        start("audit"),
+    ),
+    "cli": Benchmark("what the command line adds to the time of the library", ("cli.md",), start("cli")),
+    "dimension": Benchmark("how often n_directions='auto' is right", ("dimension.md",), call("dimension")),
+    "federated": Benchmark(
+        "what trust is worth over sites, and which schedule a federated descent takes",
+        ("federated-schedule.md", "federated-shaped.md", "federated-trust.md"),
+        call("federated"),
+    ),
+    "flows": Benchmark(
+        "Rayleigh flow beside one release solved exactly; three ways to sparse components",
+        ("flows.md", "sparse-pca.md"),
+        call("flows"),
+    ),
+    "forecast": Benchmark(
+        "the predicted loss against the measured mean: SIR", ("forecast.md", "forecast.svg"), call("forecast")
+    ),
+    "forecast-family": Benchmark(
+        "the predicted loss against the measured mean: the other estimators, and sites",
+        ("forecast-family.md", "forecast-sites.md"),
+        call("forecast_family"),
+    ),
+    "fuzz": Benchmark(
+        "hostile input for every entry point", ("fuzz.json", "fuzz.md"), start("fuzz", "--cases", "10000", "--keep")
+    ),
+    "gallery": Benchmark(
+        "three built-in data sets: what a model keeps when it sees private directions",
+        ("gallery.json", "docs/gallery"),
+        call("gallery"),
+    ),
+    "gep": Benchmark(
+        "components, pairs, discriminants and second-order reduction beside their plain peers",
+        ("gep.md", "gep-cca.md", "gep-lda.md", "gep-pca.md", "gep-second-order.md"),
+        call("gep"),
+    ),
+    "honest-coverage": Benchmark("whether stated errors cover the true ones", (), start("honest", "coverage")),
+    "honest-null": Benchmark("how often a fit finds what is not there", (), start("honest", "null")),
+    "honest-power": Benchmark("how often a fit finds what is there", (), start("honest", "power")),
+    "honest-privacy": Benchmark("which part of the stated errors privacy makes", (), start("honest", "privacy")),
+    "initial-noise": Benchmark(
+        "what noise the printed DP-Ini columns show", ("initial-noise.md",), call("initial_noise")
+    ),
+    "kill-ledger": Benchmark(
+        "kill -9 in the middle of fits that share one ledger, and races for the rest of a cap",
+        ("kill_ledger.md",),
+        start("kill_ledger", "--out", "benchmarks/results/kill_ledger.md"),
+    ),
+    "label": Benchmark(
+        "labels randomised by their owners: SIR and sparse regression",
+        ("label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md"),
+        call("label"),
+    ),
+    "limits": Benchmark(
+        "where the flagship stands between the bounds and the papers' methods", ("limits.md",), call("limits")
+    ),
+    "location": Benchmark("what unknown bounds cost: the models", ("location.md",), call("location", "models")),
+    "location-scales": Benchmark(
+        "what unknown bounds cost: scales", ("location-scales.md",), call("location", "scales")
+    ),
+    "location-tables": Benchmark(
+        "what unknown bounds cost: awkward tables", ("location-tables.md",), call("location", "tables")
+    ),
+    "long-ledger": Benchmark(
+        "time and memory to open a ledger of a hundred thousand lines",
+        ("long_ledger.md",),
+        start("long_ledger", "--out", "benchmarks/results/long_ledger.md"),
+    ),
+    "model-three": Benchmark(
+        "how model III of He, Zhang and Chen was drawn", ("fsir-model-three.md",), start("model_three")
+    ),
+    "peers": Benchmark(
+        "the same samples through other people's software and ours", ("peers.json", "docs/peers.md"), call("peers")
+    ),
+    "persons": Benchmark(
+        "what protecting persons costs, and what an attack on a whole person finds",
+        ("persons.md", "persons-audit.md"),
+        call("persons"),
+    ),
+    "real": Benchmark("what a boosted-tree model keeps on real data", ("real.md",), call("real")),
+    "replay": Benchmark("replay of every private fit on hostile neighbours", ("replay.md",), start("replay")),
+    "secagg": Benchmark("whether Flower's SecAgg+ can carry our sums", ("secagg.md",), start("secagg", python=FLOWER)),
+    "sparse": Benchmark(
+        "Table 2 of Xia, Zhang and Cai: the sparse flagship beside the oracle", ("sparse.md",), call("sparse")
+    ),
+    "sparse-speed": Benchmark(
+        "the sparse flagship at p = 10,000 against one pass of sign scores", ("sparse-speed.md",), start("sparse_speed")
+    ),
+    "speed": Benchmark(
+        "speed and memory as ratios in one run",
+        ("speed-memory.md", "speed-noise.md", "speed-parquet.md"),
+        call("speed"),
+    ),
+    "timing": Benchmark("whether the time of a fit tells anything about the records", ("timing.md",), start("timing")),
+}

@@ -1,0 +1,158 @@
+"""From a picture to a prediction: how y, or the share of a class, moves along the first direction.
+
+The picture is counts of records by score and response that were paid for. What a new record's response is likely to
+be follows from them: every column of the picture is a noisy histogram of y for records of about that score, and
+neighbouring columns are much alike. This is post-processing: nothing more is asked of the data.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.errors import InputError
+from sfumato.methods.inputs import transform_array
+from sfumato.steps.curves import Curve, smooth_curve
+from sfumato.steps.noisy_histograms import nearest_shares
+from sfumato.steps.picture import Picture
+from sfumato.typing import FloatArray
+
+F = TypeVar("F", bound=Callable[..., Any])
+FAR = 5.0
+"""How far from the mean of all the mean at a score may well be, in standard deviations of y."""
+
+
+def mean_curve(picture: Picture, values: FloatArray) -> Curve:
+    """E(value of the response's group | score): one value for each group of the picture.
+
+    In a column of N records the sum of ``value - mean`` over its counts has the noise of the counts, known, and the
+    sampling variance of N values.
+    """
+    total = max(float(picture.counts.sum()), 1.0)
+    shares = nearest_shares(picture.counts.sum(axis=0), total)
+    mean = float(shares @ values)
+    centred = values - mean
+    sizes = nearest_shares(picture.counts.sum(axis=1), total) * total
+    noise = picture.noise_std**2 * float(centred @ centred)
+    spread = max(float(shares @ centred**2), 1e-12 * float(centred @ centred), 1e-300)
+    variances = noise + sizes * spread
+    places = (picture.direction_edges[:-1] + picture.direction_edges[1:]) / 2.0
+    curve = smooth_curve(places, picture.counts @ centred, sizes, variances, FAR**2 * spread)
+    return Curve(places, mean + curve.values, curve.errors)
+
+
+def share_curves(picture: Picture) -> FloatArray:
+    """P(group | score) at the middle of each column (columns, groups): rows of probabilities."""
+    columns = [mean_curve(picture, group).values for group in np.eye(picture.counts.shape[1])]
+    shares = np.maximum(np.column_stack(columns), 1e-6)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def quantiles(picture: Picture, scores: FloatArray, levels: FloatArray) -> FloatArray:
+    """Quantiles of a number y given the score (scores, levels).
+
+    The distribution function at the cut between two groups is a curve of its own; it is made to grow with the cut, and
+    y is spread evenly within a group.
+    """
+    assert picture.response_cuts is not None
+    groups = picture.counts.shape[1]
+    below = np.array(
+        [mean_curve(picture, (np.arange(groups) <= g).astype(float)).at(scores) for g in range(groups - 1)]
+    )
+    below = np.vstack([np.zeros(len(scores)), below.reshape(groups - 1, len(scores)), np.ones(len(scores))])
+    below = np.maximum.accumulate(np.clip(below, 0.0, 1.0), axis=0) + 1e-12 * np.arange(groups + 1)[:, None]
+    return np.array([np.interp(levels, column, picture.response_cuts) for column in below.T])
+
+
+def _pictured(estimator: Any) -> bool:
+    """Whether there is or will be a picture of a response whose values have names."""
+    picture = getattr(estimator, "picture_", None)
+    if picture is None and (hasattr(estimator, "picture_") or not estimator.picture):
+        raise InputError("picture: no picture was bought, and nothing to predict with; fit again with picture=True.")
+    if picture is None:
+        return True
+    if picture.response_values is None:
+        raise InputError("picture: this model was saved before pictures could predict; fit again with picture=True.")
+    if not picture.is_ordered and estimator.classes is None:
+        raise InputError("classes must be listed to predict them; without it their names are not known.")
+    return True
+
+
+def _numeric(estimator: Any) -> bool:
+    return _pictured(estimator) and estimator.classes is None
+
+
+def _named(estimator: Any) -> bool:
+    return _pictured(estimator) and estimator.classes is not None
+
+
+needs_picture: Callable[[F], F] = available_if(_pictured)
+needs_numbers: Callable[[F], F] = available_if(_numeric)
+needs_classes: Callable[[F], F] = available_if(_named)
+
+
+class Predicting:
+    """`predict` and its kin, for estimators that may have bought a picture of their first direction."""
+
+    classes: Any
+    picture_: Picture | None
+    directions_: FloatArray
+    mean_: FloatArray
+
+    @needs_picture
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean of y to expect of each record, or its likeliest class, by the picture of the first direction.
+
+        Parameters
+        ----------
+        X : array, dataframe or Arrow table
+        return_std : bool
+            Whether to return, too, the standard error of that mean by sampling and privacy noise (numbers only). How
+            far single records are from it `predict_interval` tells.
+        """
+        picture = self._picture()
+        if not picture.is_ordered:
+            return np.asarray(self.classes)[self._codes()[self.predict_proba(X).argmax(axis=1)]]
+        assert picture.response_values is not None
+        scores, curve = self._scores(X), mean_curve(picture, picture.response_values)
+        return (curve.at(scores), curve.errors_at(scores)) if return_std else curve.at(scores)
+
+    @needs_numbers
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
+        """Lower and upper end between which y of a record is expected to be with this probability: (n, 2)."""
+        if not 0.0 < coverage < 1.0:
+            raise InputError(f"coverage must be between 0 and 1, got {coverage!r}; 0.9 is usual.")
+        picture, miss = self._picture(), (1.0 - coverage) / 2.0
+        return quantiles(picture, self._scores(X), np.array([miss, 1.0 - miss]))
+
+    @needs_classes
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Shares of the classes to expect at each record's score: (n, classes), in the order of `classes`.
+
+        A class that the picture does not show apart has the share zero.
+        """
+        picture, scores = self._picture(), self._scores(X)
+        places, table = (picture.direction_edges[:-1] + picture.direction_edges[1:]) / 2.0, share_curves(picture)
+        shares = np.zeros((len(scores), len(self.classes)))
+        for group, code in enumerate(self._codes()):
+            if code < len(self.classes):
+                shares[:, code] = np.interp(scores, places, table[:, group])
+        return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300))
+
+    def _picture(self) -> Picture:
+        check_is_fitted(self)
+        assert self.picture_ is not None
+        return self.picture_
+
+    def _codes(self) -> NDArray[np.int64]:
+        values = self._picture().response_values
+        assert values is not None
+        return values.astype(np.int64)
+
+    def _scores(self, X: Any) -> FloatArray:
+        """Along the first direction, in its standard deviations."""
+        scale = self._picture().score_scale
+        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_[0] / scale)
