@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato import limits
+from sfumato.displays import Displayed
 from sfumato.errors import InputError
 from sfumato.forecast.comparison import Along, Comparison, Place, compare
 from sfumato.forecast.loss import Forecast, epsilon_needed, forecast, label_loss, records_needed
@@ -22,7 +23,7 @@ NO_FORECAST = "No loss is foreseen: there is no forecast for this method."
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Displayed):
     """A calibrated plan in words, with the loss to expect; ``print`` it.
 
     `fit` are the public facts that the plan was made from. Without a prospect there is no forecast.
