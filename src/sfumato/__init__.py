@@ -6,6 +6,7 @@ The names below are the public face; they are imported on first use, so that ``i
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sfumato.displays import set_displays
 from sfumato.methods.reporting import set_page_maker
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.ledger import FileLedger as FileLedger
     from sfumato.privacy.ledger import Ledger as Ledger
+    from sfumato.privacy.ledger.current import account as account
     from sfumato.sources import scan as scan
     from sfumato.steps.subspace import principal_angles as principal_angles
     from sfumato.steps.subspace import subspace_distance as subspace_distance
@@ -64,6 +66,7 @@ _HOME = {
     "SAVE": "methods.reference",
     "SIR": "methods.reference",
     "SfumatoError": "errors",
+    "account": "privacy.ledger.current",
     "principal_angles": "steps.subspace",
     "scan": "sources",
     "subspace_distance": "steps.subspace",
@@ -88,4 +91,9 @@ def _make_page(estimator: Any) -> str:
     return make_page(estimator)
 
 
+def _load_displays() -> Any:
+    return import_module("sfumato.report.notebook")
+
+
+set_displays(_load_displays)
 set_page_maker(_make_page)  # here, above all layers: `report` reads estimators, and an estimator has a `report`

@@ -1,7 +1,8 @@
-"""What the name of a column suggests, and what public numbers should make one stop. No cell is ever looked at.
+"""What the name of a column suggests, how it is shown, and what public numbers should make one stop.
 
 A range that is read off the data publishes two records; one that is known from the name of a measurement publishes
-nothing. The ranges below are those of the measurement (of adults and children alike), not of any table.
+nothing. The ranges below are those of the measurement (of adults and children alike), not of any table. No cell is ever
+looked at here.
 """
 
 import re
@@ -134,6 +135,15 @@ def hint_of(name: str) -> Hint:
             return Hint(sort)
     found = _range(words)
     return Hint() if found is None else Hint("quantity", *found)
+
+
+def visible(text: object) -> str:
+    """Text that came with a table, with everything that does not print spelled out: it may go to a terminal or a page.
+
+    >>> visible("age\\x1b[31m\\u202e")
+    'age\\\\x1b[31m\\\\u202e'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
 def cautions(epsilon: float, delta: float, n_records: int | None) -> tuple[str, ...]:

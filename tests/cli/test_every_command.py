@@ -15,7 +15,7 @@ from sfumato.cli.app import app
 from sfumato.privacy.ledger import FileLedger, disk
 
 BOUNDS = '[bounds]\n"age" = [-4, 4]\n"weight" = [-4, 4]\n"dose" = [-4, 4]\n'
-UNTIL_STOPPED = {"federated site", "federated server"}  # servers: started, stopped and killed in tests/federated
+UNTIL_STOPPED = {"federated site", "federated server", "serve"}  # servers: see tests/federated and tests/web
 FIT = "fit patients.csv -y los --features age,weight,dose --bounds bounds.toml --no-picture"
 SUCCESSES = {
     "demo": "demo --out demo.html",
@@ -23,6 +23,7 @@ SUCCESSES = {
     "explain": "explain --n 1000 --p 3",
     "transform": "transform patients.csv --model los/model.json --out p.csv",
     "report": "report los/model.json --out r.html",
+    "compare": "compare los/model.json los/model.json",
     "reproduce": "reproduce --list",
     "datasets list": "datasets list",
     "datasets export": "datasets export wine w.csv",
@@ -49,6 +50,7 @@ MISTAKES = {
     "explain": ("explain --n 0 --p 3", "--n"),
     "transform": ("transform patients.csv --model los/modle.json --out p.csv", "cannot be read"),
     "report": ("report los/directions.csv", "model"),
+    "compare": ("compare los/model.json los/directions.csv", "model"),
     "reproduce": ("reproduce xia-tabel-1", "xia-table-1"),
     "datasets list": ("datasets lst", "list"),
     "datasets export": ("datasets export wines w.csv", "'wine'"),

@@ -89,7 +89,7 @@ def test_a_round_trip_loses_no_bit(name, fitted, records, tmp_path):
         assert all(map(same, one.transform(records["x"], y), back.transform(records["x"], y)))
     if hasattr(one, "predict"):
         assert (one.predict(records["x"]) == back.predict(records["x"])).all()
-    assert repr(build_document(back)) == repr(build_document(one))
+    assert repr(build_document(back, forecasts=False)) == repr(build_document(one, forecasts=False))
     again = save_model(back, tmp_path / "again.json")
     assert again.read_bytes() == (tmp_path / "m.json").read_bytes()
 

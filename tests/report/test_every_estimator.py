@@ -150,9 +150,13 @@ def test_what_if_falls_with_budget_and_records_and_meets_the_forecast(fitted):
     assert losses[seen.here] == pytest.approx(expected, rel=0.5)  # two draws against three
 
 
-def test_what_if_is_only_told_where_there_is_a_theory_and_the_size_is_public(fitted):
-    for name in set(CASES) - {"sir", "sir, found bounds", "sir, rho"}:
-        assert build_document(fitted(name)).what_if is None
+def test_what_if_is_told_where_there_is_a_forecast_and_the_size_is_public(fitted):
+    told = {name for name in CASES if build_document(fitted(name)).what_if is not None}
+    assert {"sir", "sir, found bounds", "sir, rho", "save", "dr", "pca", "lda", "cca"} & set(CASES) <= told
+    for name in CASES:
+        plan = getattr(fitted(name), "explain", None)
+        if plan is None or getattr(fitted(name), "n_records_", None) is None:
+            assert name not in told
     assert build_document(fitted("sir, rho")).what_if.budget_name == "rho"
 
 

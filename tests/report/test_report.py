@@ -151,7 +151,7 @@ def test_every_chart_has_a_name_and_a_description_for_those_who_do_not_see_it(do
 
 def test_tables_have_captions_and_headers_with_a_scope(document: Document) -> None:
     elements = Page(render(document)).elements
-    assert sum(tag == "table" for tag, _ in elements) == sum(tag == "caption" for tag, _ in elements) == 4
+    assert sum(tag == "table" for tag, _ in elements) == sum(tag == "caption" for tag, _ in elements) == 5
     assert all(attributes.get("scope") for tag, attributes in elements if tag == "th")
 
 

@@ -10,8 +10,9 @@ from typer.main import get_command
 
 from sfumato.cli.app import app
 from sfumato.errors import InputError
+from sfumato.hints import visible
 from sfumato.study.options import explain_fit, prepare, read_categories, split_names
-from sfumato.web.declaration import Declaration, visible
+from sfumato.web.declaration import Declaration
 from sfumato.web.desk import Desk
 
 ODD = ["a,b", 'say "x"', "-y", "--out", "x*", "lab[1]", "größe 😀", "a|b", "red\x1b[31m", "$(rm)", "it's"]

@@ -12,7 +12,7 @@ from sfumato.cli.federated import federated_app
 from sfumato.cli.fit import explain, fit
 from sfumato.cli.local import local_app
 from sfumato.cli.reproduce import reproduce
-from sfumato.cli.results import report, transform
+from sfumato.cli.results import compare, report, transform
 from sfumato.cli.serve import serve
 from sfumato.cli.terminal import CommandGroup
 
@@ -60,6 +60,7 @@ app.command(rich_help_panel="Fit")(explain)
 app.add_typer(bounds_app, name="bounds", rich_help_panel="Fit")
 app.command(rich_help_panel="Use a fitted model")(transform)
 app.command(rich_help_panel="Use a fitted model")(report)
+app.command(rich_help_panel="Use a fitted model")(compare)
 app.add_typer(ledger.app, name="ledger", rich_help_panel="Account for it")
 app.add_typer(audit.app, name="audit", rich_help_panel="Account for it")
 app.add_typer(local_app, name="local", rich_help_panel="Without a curator")

@@ -1,9 +1,10 @@
 """`sfumato fit`: from a file to directions, a report and a model; `sfumato explain`: its plan, without any data."""
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ from sfumato.cli.options import (
     DryRun,
     Epsilon,
     Estimator,
+    Exclude,
     Features,
     MaxFeatures,
     OutDirectory,
@@ -38,8 +40,9 @@ from sfumato.cli.options import (
 )
 from sfumato.cli.output import Draft, default_directory, new_directory
 from sfumato.cli.results import RESULTS, write_model, write_report
-from sfumato.cli.terminal import Bar, note, show_progress, stdout
-from sfumato.errors import PrivacyWarning
+from sfumato.cli.terminal import Bar, command, note, show_progress, stdout
+from sfumato.errors import InputError, PrivacyWarning, SfumatoError
+from sfumato.hints import cautions, hint_of
 from sfumato.progress import listening
 from sfumato.signals import patient
 from sfumato.study.family import check_options
@@ -55,7 +58,11 @@ from sfumato.study.options import (
 )
 
 if TYPE_CHECKING:
+    from sfumato.methods.reporting import Origin
     from sfumato.privacy.ledger import FileLedger
+    from sfumato.sources.files import FileSource
+
+ODD = {"identifier": "an identifier", "date": "a date", "code": "a code"}
 
 
 def fit(
@@ -65,6 +72,7 @@ def fit(
     estimator: Estimator = "sir",
     response: AnyResponse = None,
     features: Features = None,
+    exclude: Exclude = None,
     second: Second = None,
     out: OutDirectory = None,
     dry_run: DryRun = False,
@@ -86,6 +94,9 @@ def fit(
     categorical: Categorical = None,
     drop_missing: DropMissing = False,
     picture: Picture = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask where epsilon, delta or the number of records is unusual.")
+    ] = False,
     memory: Annotated[
         str | None,
         typer.Option(help="How much of the records may stay in memory between passes, as 2GB; 1GiB if not given."),
@@ -115,6 +126,7 @@ def fit(
         person,
         memory,
         cluster,
+        split_names(exclude),
     )
     options = EstimatorOptions(
         estimator,
@@ -136,7 +148,7 @@ def fit(
     if dry_run:
         _rehearse(table, options)
     else:
-        _run(table, options, out, cap_ledger)
+        _run(table, options, _confirm(table, options, yes), out, cap_ledger)
 
 
 def explain(
@@ -201,7 +213,33 @@ def _rehearse(table: TableOptions, options: EstimatorOptions) -> None:
     show_plan(stdout(), plan, f"Plan for {size} of {features} features; nothing was spent")
 
 
-def _run(table: TableOptions, options: EstimatorOptions, given: Path | None, cap_ledger: Path | None) -> None:
+def _confirm(table: TableOptions, options: EstimatorOptions, sure: bool) -> "tuple[Any, FileSource]":
+    """Estimator and records, once what names and public numbers make one stop at is said.
+
+    Where somebody sits before a terminal, they are asked.
+    """
+    with show_progress("loading the library"):
+        estimator, source = prepare(table, options)
+        public = estimator.relation == "replace" and estimator.rows_per_person is None
+        unusual = cautions(estimator.epsilon, estimator.delta, source.count() if public else None)
+    for name in source.columns.features:
+        sort = hint_of(name).sort
+        if sort in ("identifier", "date", "code") and name not in source.columns.categorical:
+            note(f"the name of the feature {name!r} looks like that of {ODD[sort]}; leave it out with --exclude if so.")
+    for sentence in unusual if estimator.rho is None and estimator.random_state is None else ():
+        note(sentence)
+        if not sure and sys.stdin.isatty() and sys.stderr.isatty() and not typer.confirm("Go on?", err=True):
+            raise InputError("fit: it was not confirmed, so nothing was spent.")
+    return estimator, source
+
+
+def _run(
+    table: TableOptions,
+    options: EstimatorOptions,
+    prepared: "tuple[Any, FileSource]",
+    given: Path | None,
+    cap_ledger: Path | None,
+) -> None:
     out = given or default_directory(options.estimator)
     again = (out / "model.json").exists()
     ledger: FileLedger | None = None
@@ -209,11 +247,13 @@ def _run(table: TableOptions, options: EstimatorOptions, given: Path | None, cap
         try:
             with show_progress("loading the library") as bar:
                 from sfumato.cli.show import show_document, show_files
+                from sfumato.methods.reporting import Origin
                 from sfumato.report.words import meanings
 
                 purpose = f"fit {table.title}" + (f" by {options.estimator}" if options.estimator != "sir" else "")
                 ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
-                fitted, shown = _fit(table, options, ledger, draft, bar)
+                origin = Origin(table.data, table.response or "", command())
+                fitted, shown = _fit(prepared, origin, ledger, draft, bar)
         except (KeyboardInterrupt, SystemExit):  # Ctrl-C, or SIGTERM (see terminal.py): it may have cost something
             _say_what_it_cost(draft, ledger)
             raise
@@ -225,7 +265,7 @@ def _run(table: TableOptions, options: EstimatorOptions, given: Path | None, cap
     show_files(stdout(), [(str(out / name), purpose) for name, purpose in RESULTS.items()])
 
 
-def _fit(table: TableOptions, options: EstimatorOptions, ledger: Any, draft: Draft, bar: Bar) -> tuple[Any, Any]:
+def _fit(prepared: "tuple[Any, FileSource]", origin: "Origin", ledger: Any, draft: Draft, bar: Bar) -> tuple[Any, Any]:
     """The fitted estimator without what others wrote to the ledger, and its document, both kept.
 
     The model first, at once: it is what was paid for, and the report can be made from it. Once a ledger is charged, an
@@ -234,15 +274,26 @@ def _fit(table: TableOptions, options: EstimatorOptions, ledger: Any, draft: Dra
     from sfumato.model import standalone
     from sfumato.report.build import build_document
 
-    estimator, source = prepare(table, options)
+    estimator, source = prepared
     bar.say("reading and checking the records")
     with patient(_say_it_waits) as begin, listening(bar if ledger is None else _Charged(bar, begin)):
         fitted = standalone(estimator.set_params(ledger=ledger).fit(source))
-        draft.keep(lambda folder: write_model(fitted, source, table.response, folder), instead_of="report.html")
+        fitted.origin_ = replace(origin, account=_left(ledger))
+        response = origin.response or None
+        draft.keep(lambda folder: write_model(fitted, source, response, folder), instead_of="report.html")
     bar.say("writing the report")
     shown = build_document(fitted)
     draft.keep(lambda folder: write_report(shown, folder))
     return fitted, shown
+
+
+def _left(ledger: "FileLedger | None") -> str:
+    """What a ledger has left; nothing is said where it cannot be read: the result was paid for, and comes first."""
+    from sfumato.privacy.budget import describe_remaining
+
+    with suppress(SfumatoError, OSError):
+        return "" if ledger is None else describe_remaining(ledger.remaining())
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,10 @@ Features = Annotated[
         rich_help_panel=STUDY,
     ),
 ]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(help="Columns to leave out, as a,b,c or a pattern.", rich_help_panel=STUDY),
+]
 Second = Annotated[
     list[str] | None,
     typer.Option(help="Columns of the second set (cca), as a,b,c or a pattern.", rich_help_panel=STUDY),
@@ -162,7 +166,7 @@ CapLedger = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(min=0, help="Seeded noise, for a rehearsal: NOT private.", rich_help_panel=BUDGET),
+    typer.Option(min=0, max=2**63 - 1, help="Seeded noise, for a rehearsal: NOT private.", rich_help_panel=BUDGET),
 ]
 BoundsFile = Annotated[
     str,

@@ -1,4 +1,4 @@
-"""What a fit leaves behind (model, directions, report), and what can be done with a model: `transform` and `report`."""
+"""What a fit leaves behind (model, directions, report), and what is done with it: `transform`, `report`, `compare`."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -68,7 +68,16 @@ def _headings(words: tuple[str, ...], n_directions: int) -> list[str]:
 def _lines(names: tuple[str, ...], places: Iterable[int], *tables: Any) -> Iterator[list[str]]:
     rows = [row for together in zip(*tables, strict=True) for row in together]
     for j in places:
-        yield [names[j], *(repr(float(row[j])) for row in rows)]
+        yield [_as_text(names[j]), *(repr(float(row[j])) for row in rows)]
+
+
+def _as_text(name: str) -> str:
+    """A name as a cell that no spreadsheet takes for a formula.
+
+    >>> _as_text("=1+1"), _as_text("age")
+    ("'=1+1", 'age')
+    """
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 ROWS = 2**15
@@ -123,7 +132,8 @@ def _project(estimator: Any, sides: "list[Columns]", tables: list[Any], draft: P
             columns = list((found if len(sides) == 1 else np.hstack(found)).T)
             if predicts:
                 found = estimator.predict(*kept)
-                columns.append(pa.array(found if kind[0] == "predicted" else found.astype(str)))
+                told = found if kind[0] == "predicted" else list(map(_as_text, found.astype(str)))
+                columns.append(pa.array(told))
             writer.write_table(pa.table(columns, schema=schema))
 
 
@@ -154,6 +164,24 @@ def report(
 
         load_model(model).report(draft)
     stdout().print(str(out), style="bold", soft_wrap=True)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="The model.json of a fit.")],
+    second: Annotated[Path, typer.Argument(help="That of another fit of the same columns.")],
+) -> None:
+    """How far the directions of two fits are apart, how far errors alone would bring them, and what each spent.
+
+    From released values alone: comparing costs nothing.
+    """
+    with show_progress("loading the library"):
+        from sfumato.cli.show import show_pairs
+        from sfumato.model import load_model
+        from sfumato.report.agreement import compare_fits
+
+        found = compare_fits(load_model(first), load_model(second))
+    stdout().print(found.sentence, soft_wrap=True)
+    show_pairs(stdout(), found.rows())
 
 
 def open_writer(path: Path, schema: Any) -> Any:

@@ -13,6 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.hints import visible
 from sfumato.report.document import Document, Heatmap
 from sfumato.report.figures import figure, figures, percent, plural
 
@@ -31,7 +32,7 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     if document.verdict is not None:
         level, sentence = document.verdict
         console.print(Text(f"{level.capitalize()}. ", style=f"bold {VERDICTS[level]}"), Text(sentence), sep="")
-    console.print(Text(title, style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
+    console.print(Text(visible(title), style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
     console.print()
     console.print(_directions(document, meanings))
     if document.heatmap is not None:
@@ -94,7 +95,7 @@ def _direction(document: Document, k: int, meaning: Sequence[str]) -> Table:
         colour = QUIET if noise else PLUS if value >= 0 else MINUS
         bar = Bar(1.0, 0.0, min(abs(value), 1.0), width=14, color=colour)
         error = Text(f"± {errors[i]}" if document.has_errors else "", style=QUIET)
-        table.add_row(Text(document.loadings[i].feature), bar, values[i], error)
+        table.add_row(Text(visible(document.loadings[i].feature)), bar, values[i], error)
     if len(order) > MOST_ROWS:
         table.add_row(Text(f"and {len(order) - MOST_ROWS} more", style=QUIET))
     table.add_row()
@@ -139,3 +140,11 @@ def show_files(console: Console, files: Iterable[tuple[str, str]]) -> None:
     for path, purpose in files:
         table.add_row(Text(path, style="bold"), Text(purpose, style=QUIET))
     console.print(table, soft_wrap=True)
+
+
+def show_pairs(console: Console, rows: Iterable[tuple[str, str]]) -> None:
+    """Name and value pairs."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in rows:
+        table.add_row(Text(name, style=QUIET), Text(value))
+    console.print(table)

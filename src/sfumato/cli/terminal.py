@@ -1,6 +1,7 @@
 """The terminal: results on stdout, all else on stderr: notes, a progress bar, failures as one line and an exit code."""
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from sfumato.errors import BudgetError, SfumatoError, describe_unexpected
+from sfumato.hints import visible
 from sfumato.progress import listening
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def note(sentence: str) -> None:
 
 
 def _line(word: str, style: str, sentence: str) -> None:
-    stderr().print(Text.assemble((f"{word}: ", style), " ".join(sentence.split())), soft_wrap=True)
+    stderr().print(Text.assemble((f"{word}: ", style), visible(" ".join(sentence.split()))), soft_wrap=True)
 
 
 def _console(stream: TextIO) -> Console:
@@ -101,11 +103,20 @@ UNEXPECTED, BAD_INPUT, NO_BUDGET, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 _Usage: Any = typer.BadParameter.__mro__[2]  # ClickException, wherever this version of typer keeps it
 
 
+_words: list[str] = []
+
+
+def command() -> str:
+    """The command that is being run, as it could be typed."""
+    return shlex.join(["sfumato", *_words])
+
+
 class CommandGroup(TyperGroup):
     """A group of commands whose failures are sentences."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run, and exit with a documented code."""
+        _words[:] = (args[0] if args else kwargs.get("args")) or sys.argv[1:]
         kwargs["standalone_mode"] = False  # else typer prints failures itself, and in its own words
         with _terminable():
             sys.exit(_code_of(lambda: super(CommandGroup, self).main(*args, **kwargs)))
@@ -122,9 +133,9 @@ def _code_of(run: Any) -> int:
         return _refuse(str(error), NO_BUDGET)
     except SfumatoError as error:
         return _refuse(str(error), BAD_INPUT)
-    except BrokenPipeError:  # `sfumato ... | head`: at exit Python flushes stdout and would complain once more
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return UNEXPECTED
+    except BrokenPipeError:  # `sfumato ... | head`: whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # at exit Python flushes stdout once more
+        return 0
     except OSError as error:
         return _refuse(f"{error.filename or 'file'}: {error.strerror or 'cannot be read or written'}.", BAD_INPUT)
     except Exception as error:

@@ -1,8 +1,10 @@
 """What every private fit does first: check the parameters, open the ledger, check the records."""
 
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +23,7 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.door import Behind, Door, open_door
 from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.ledger.current import current_account
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan
@@ -31,6 +34,10 @@ from sfumato.sources import ResponseKind, Source, declared_response
 from sfumato.steps.location import Located, Location, check_search, location_share
 from sfumato.typing import FloatArray, IntArray
 
+SEARCHED = (
+    "every fit of a cross-validation or a search spends its whole budget anew, on the same records; give all of them "
+    "one account, as ledger=FileLedger('study.jsonl', Budget.approximate(3, 1e-6))."
+)
 REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leave it None for a real run."
 
 
@@ -85,12 +92,22 @@ def open_session(
     ledger = open_ledger(estimator.ledger, budget, relation, noise, unit)
     source = reader(estimator, X, y, getattr(estimator, "classes", None), response_kind, unit)
     source = first_rows(source, groups, unit)
+    if estimator.ledger is None and current_account() is None and _in_search():
+        warnings.warn(SEARCHED, PrivacyWarning, stacklevel=3)
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)
     estimator._binary = source.binary
     estimator.n_records_ = session.n_records  # None where it is private
     return session
+
+
+def _in_search() -> bool:
+    """Whether the fit is one of many that scikit-learn makes on parts of the same records."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not str(frame.f_globals.get("__name__", "")).startswith("sklearn.model_selection"):
+        frame = frame.f_back
+    return frame is not None
 
 
 class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -7,6 +7,7 @@ from typing import Any
 
 from sfumato import limits
 from sfumato.bounds import Bounds
+from sfumato.displays import Displayed
 from sfumato.errors import InputError
 from sfumato.forecast.comparison import Along, Comparison, Place, compare
 from sfumato.forecast.loss import Forecast, epsilon_needed, forecast, label_loss, records_needed
@@ -24,7 +25,7 @@ NO_FORECAST = "No loss is foreseen: there is no forecast for this method."
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Displayed):
     """A calibrated plan in words, with the loss to expect; ``print`` it.
 
     `fit` are the public facts that the plan was made from. Without a prospect there is no forecast.

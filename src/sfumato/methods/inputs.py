@@ -144,14 +144,24 @@ def second_array(Y: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | 
 
 
 def transform_array(estimator: Any, X: Any) -> FloatArray:
-    """Checked features for ``transform``."""
-    x, names = _array(X)
+    """Checked features for ``transform``; of a frame with further columns, those that were fitted."""
+    x, names = _array(_fitted_columns(estimator, X))
     if names is None:
         _check_feature_names(estimator, X, reset=False)
     elif hasattr(estimator, "feature_names_in_") and tuple(estimator.feature_names_in_) != names:
         raise ValueError("The feature names should match those that were passed during fit.")
     _check_n_features(estimator, x, reset=False)
     return x
+
+
+def _fitted_columns(estimator: Any, X: Any) -> Any:
+    """The frame without columns that were no features; whatever is no frame as it is."""
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    fitted = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    further = isinstance(frame, nw.DataFrame) and set(fitted) < set(map(str, frame.columns))
+    return frame.select(fitted).to_native() if fitted and further else X
 
 
 def _array(X: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:

@@ -6,9 +6,12 @@ Light on purpose: `sfumato` names the maker of pages here when it is imported, b
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sfumato.displays import displays
 
 if TYPE_CHECKING:
     from sfumato.steps.picture import Picture
@@ -21,8 +24,33 @@ def set_page_maker(maker: Callable[[Any], str]) -> None:
     _makers[:] = [maker]
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a fit comes from, for whoever signs its report: names and words, no value of a record.
+
+    Attributes
+    ----------
+    table, response : str
+        What was fitted, as the command named it.
+    command : str
+        The command itself.
+    account : str
+        What the shared ledger had left afterwards.
+    version : str
+        Of the library that wrote it; empty for the one at work.
+    """
+
+    table: str = ""
+    response: str = ""
+    command: str = ""
+    account: str = ""
+    version: str = ""
+
+
 class Reporting:
     """Gives a fitted estimator its ``report``."""
+
+    origin_: Origin
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML report; only released values are in it."""
@@ -33,6 +61,35 @@ class Reporting:
         target = Path(path)
         target.write_text(page, encoding="utf-8")
         return target
+
+    def plot_loadings(self, direction: int = 1, ax: Any = None) -> Any:
+        """Bars of the features' weights in a direction, with their errors (needs matplotlib); returns the axes."""
+        return displays().plot_loadings(self._shown(), direction, ax)
+
+    def plot_eigenvalues(self, ax: Any = None) -> Any:
+        """Bars of what decides the number of directions, with the noise edge (needs matplotlib); returns the axes."""
+        return displays().plot_eigenvalues(self._shown(), ax)
+
+    def plot_forecast(self, ax: Any = None) -> Any:
+        """The loss to expect at other budgets and sizes (needs matplotlib); returns the axes."""
+        return displays().plot_forecast(self._shown(), ax)
+
+    def _shown(self) -> Any:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "ledger_")
+        return self
+
+    def _repr_html_(self) -> str:
+        """Verdict, loadings and guarantee once it is fitted; its parameters before, as scikit-learn shows them."""
+        if hasattr(self, "ledger_"):
+            return str(displays().show(self))
+        parent: Any = super()
+        return str(parent._repr_html_())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What notebooks ask for first."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
 def draw_picture(picture: Picture, ax: Any = None) -> Any:

@@ -18,6 +18,7 @@ from sfumato.methods import FAMILY, added, find_class
 from sfumato.methods.about import About
 from sfumato.methods.base import PrivateReducer
 from sfumato.methods.parameters import MOVED
+from sfumato.methods.reporting import Origin
 from sfumato.model.sections import Inputs, read_inputs, read_ledger, write_inputs, write_ledger
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import HASH_BUCKETS
@@ -27,6 +28,8 @@ from sfumato.sources.columns import Columns
 
 FORMAT = "sfumato-model/3"
 HIDDEN = {"rule": "_rule", "used": "_used"}
+TOLD, ORIGIN = "origin", ("table", "response", "command", "account")
+"""Where a fit comes from: a member that a file may lack."""
 OPTIONAL = "rows_per_person"
 """A parameter that a file leaves out where it is None."""
 
@@ -91,6 +94,9 @@ def describe_model(
         "released": {name: getattr(estimator, attribute_of(name), None) for name in about.released},
         "ledger": write_ledger(own_ledger(estimator)),
     }
+    told = {name: getattr(getattr(estimator, "origin_", Origin()), name) for name in ORIGIN}
+    if any(told.values()):
+        said[TOLD] = told
     return {name: to_plain(value) for name, value in said.items()}
 
 
@@ -195,6 +201,8 @@ def from_json(node: Node) -> Any:
         setattr(estimator, attribute_of(name), read(fields[name], sizes))
     about.finish(estimator, top["released"])
     estimator.ledger_ = read_ledger(top["ledger"])
+    told = top[TOLD].fields(*ORIGIN) if TOLD in top else {}
+    estimator.origin_ = Origin(**{name: node.text() for name, node in told.items()}, version=top["sfumato"].text())
     known.remember(estimator)
     return estimator
 
@@ -205,7 +213,8 @@ def _top(node: Node) -> dict[str, Node]:
     if version not in VERSIONS:
         what = "is of an unknown version" if str(version).startswith("sfumato-model/") else "is not a model file"
         raise InputError(f"model: the file {what}; this sfumato reads {', '.join(map(repr, VERSIONS))}.")
-    top = renew(node).fields(*MEMBERS)
+    newest = renew(node)
+    top = newest.fields(*MEMBERS, *((TOLD,) if TOLD in newest.value else ()))
     top["sfumato"].text()
     return top
 

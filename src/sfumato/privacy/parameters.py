@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.errors import BudgetError, InputError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import FileLedger, Ledger
+from sfumato.privacy.ledger.current import current_account
 from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import RECORD, Unit
@@ -49,6 +50,7 @@ def open_ledger(ledger: Any, budget: Budget, relation: Relation, noise: Noise, u
     Checked before a record is read: a run spends exactly its budget, so one line of that cost stands for it. The
     curator then reserves the plan itself, after the records were found to be usable.
     """
+    ledger = current_account() if ledger is None else ledger
     if ledger is None:
         return Ledger(budget, relation, rehearsal=noise.rehearsal, unit=unit)
     if isinstance(ledger, (str, PathLike)):

@@ -29,6 +29,7 @@ class Account:
     rows: tuple[LedgerRow, ...]
     rehearsal: bool
     mark: str = ""
+    date: str = ""
 
 
 def account_of(estimator: Any) -> Account:
@@ -45,6 +46,7 @@ def account_of(estimator: Any) -> Account:
         rows=_rows(own.entries, own.budget.delta or 1e-6),
         rehearsal=own.rehearsal,
         mark=_mark(own.mark),
+        date=own.entries[-1].at[:10] if own.entries else "",
     )
 
 

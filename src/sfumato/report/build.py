@@ -14,11 +14,11 @@ from sfumato.errors import BudgetError
 from sfumato.forecast.loss import Forecast, forecast
 from sfumato.forecast.populations import WIDEST, Population
 from sfumato.methods.explanation import Explanation
-from sfumato.methods.reporting import response_label
+from sfumato.methods.reporting import Origin, response_label
 from sfumato.methods.sir import PrivateSIR
 from sfumato.report import words
 from sfumato.report.account import account_of
-from sfumato.report.document import IN_ALL, PRIVACY_ALONE, Document, Heatmap, Spectrum, WhatIf
+from sfumato.report.document import IN_ALL, PRIVACY_ALONE, Document, Heatmap, Loading, Spectrum, WhatIf
 from sfumato.report.html import render
 from sfumato.report.words import floats, kept_features, loadings_of
 from sfumato.steps.picture import Picture
@@ -26,7 +26,7 @@ from sfumato.steps.picture import Picture
 __all__ = ["build_document", "make_page"]
 BUDGETS = (0.25, 0.5, 1.0, 2.0, 4.0)
 SIZES = (0.25, 1.0, 4.0)
-LEAST, MOST = 0.05, 0.99
+LEAST, USUAL, MOST = 0.05, 0.5, 0.99
 
 
 def make_page(estimator: Any) -> str:
@@ -38,6 +38,7 @@ def build_document(estimator: Any, *, forecasts: bool = True) -> Document:
     """Everything a report says about a fitted estimator of any kind; without `forecasts` a little sooner."""
     account = account_of(estimator)
     loadings, units = loadings_of(estimator)
+    loadings = tuple(sorted(loadings, key=_order))
     picture = getattr(estimator, "picture_", None)
     return Document(
         title=words.about(estimator).title,
@@ -57,7 +58,14 @@ def build_document(estimator: Any, *, forecasts: bool = True) -> Document:
         mark=account.mark,
         verdict=_verdict(estimator),
         error_of=PRIVACY_ALONE if getattr(estimator, "loadings_errors_", None) is None else IN_ALL,
+        command=getattr(estimator, "origin_", Origin()).command,
     )
+
+
+def _order(loading: Loading) -> tuple[bool, float]:
+    """Features of a second table last, and first those that weigh most in any direction."""
+    most = max((abs(value) for value in loading.values if math.isfinite(value)), default=0.0)
+    return loading.feature.startswith(f"{words.SECOND} "), -most
 
 
 def _verdict(estimator: Any) -> tuple[str, str] | None:
@@ -121,14 +129,15 @@ def _reproduce(estimator: Any) -> str:
 def what_if(estimator: Any) -> WhatIf | None:
     """The forecast for a fitted estimator; None where there is none, or where n is private.
 
-    The signal that the forecast needs is the released eigenvalue of the first direction, so nothing is asked of the
-    records: this is post-processing.
+    The signal that the forecast needs is the released eigenvalue of the first direction of `PrivateSIR`, and a usual
+    one for the others, so nothing is asked of the records: this is post-processing.
     """
     n, p = getattr(estimator, "n_records_", None), int(estimator.n_features_in_)
-    if type(estimator) is not PrivateSIR or n is None or n < 10 or not 2 <= p <= WIDEST:
+    if n is None or not 2 <= p <= WIDEST or not hasattr(estimator, "explain"):
         return None
-    plan = estimator.explain(n, p)
-    if plan.prospect is None:
+    second = getattr(estimator, "y_mean_", None)
+    plan = estimator.explain(n, p) if second is None else estimator.explain(n, p, len(second))
+    if not plan.has_forecast:
         return None
     try:
         return _forecast(estimator, plan)
@@ -138,10 +147,13 @@ def what_if(estimator: Any) -> WhatIf | None:
 
 def _forecast(estimator: Any, plan: Explanation) -> WhatIf:
     n = plan.n_samples
-    k, signal = len(estimator.directions_), _signal(estimator)
+    k = len(estimator.directions_)
+    released = type(estimator) is PrivateSIR
+    signal = _signal(estimator) if released else USUAL
     assert plan.prospect is not None
     population = plan.prospect.explaining(signal, k)
-    seen = [[_loss(plan, budget, size * n, population) for budget in BUDGETS] for size in SIZES]
+    draws = 8 if released else 3  # a usual signal deserves no more digits
+    seen = [[_loss(plan, budget, size * n, population, draws) for budget in BUDGETS] for size in SIZES]
     name = "rho" if plan.budget.rho is not None else "epsilon"
     base = plan.budget.rho if plan.budget.rho is not None else plan.budget.epsilon
     return WhatIf(
@@ -155,6 +167,8 @@ def _forecast(estimator: Any, plan: Explanation) -> WhatIf:
         assumption=(
             f"Assumed: normal, independent features, and {'one direction' if k == 1 else f'{min(k, 2)} directions'} "
             f"that explain{'s' if k == 1 else ''} {signal:.0%} of the response, as released here."
+            if released
+            else f"Assumed: typical records with a signal of {signal:.0%}, by {plan.meaning}."
         ),
     )
 
@@ -164,10 +178,10 @@ def _signal(estimator: Any) -> float:
     return min(max(values[0] if values else 0.5, LEAST), MOST)
 
 
-def _loss(plan: Explanation, factor: float, n: float, population: Population) -> Forecast:
+def _loss(plan: Explanation, factor: float, n: float, population: Population, draws: int) -> Forecast:
     budget = plan.budget
     if budget.rho is not None:
         other = replace(budget, rho=budget.rho * factor)
     else:
         other = replace(budget, epsilon=(budget.epsilon or 1.0) * factor)
-    return forecast(plan.fit, other, n, population, relation=plan.relation, rows=plan.rows_per_person, draws=8)
+    return forecast(plan.fit, other, n, population, relation=plan.relation, rows=plan.rows_per_person, draws=draws)

@@ -157,6 +157,8 @@ class Document:
         Level, "reliable", "weak" or "noise", and the sentence that says what it means, where the method judges itself.
     error_of : str
         What the standard errors are of.
+    command : str
+        The command that made the fit, if one did.
     """
 
     title: str
@@ -176,6 +178,7 @@ class Document:
     mark: str = ""
     verdict: tuple[str, str] | None = None
     error_of: str = PRIVACY_ALONE
+    command: str = ""
 
     def __post_init__(self) -> None:
         _require(

@@ -12,8 +12,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from sfumato.report import charts, svg
-from sfumato.report.document import Document
+from sfumato.report.document import Document, Loading
 from sfumato.report.figures import figure, figures, percent, plural
+
+SHOWN = 20
+"""Features that are drawn at once; those that weigh less are folded away."""
 
 
 def render(document: Document) -> str:
@@ -41,7 +44,9 @@ def render(document: Document) -> str:
     return svg.printable(  # last, over the whole page: names from a table may hold what no document may
         _template().render(
             document=document,
-            loading_charts=[Markup(charts.loading_chart(document.loadings, k)) for k in range(document.n_directions)],
+            loading_charts=_loading_charts(document, document.loadings[:SHOWN]),
+            shown=SHOWN,
+            other_charts=_loading_charts(document, document.loadings[SHOWN:]),
             loading_table=_loading_table(document),
             spectrum_chart=Markup(charts.spectrum_chart(document.spectrum)) if document.spectrum else None,
             what_if_chart=Markup(charts.what_if_chart(document.what_if)) if document.what_if else None,
@@ -54,6 +59,11 @@ def render(document: Document) -> str:
             spectrum_plural=plural(document.spectrum.name) if document.spectrum else "",
         )
     )
+
+
+def _loading_charts(document: Document, loadings: tuple[Loading, ...]) -> list[Markup]:
+    """One chart for each direction, of some features."""
+    return [Markup(charts.loading_chart(loadings, k)) for k in range(document.n_directions)] if loadings else []
 
 
 @cache

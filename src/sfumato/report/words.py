@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato import __version__
 from sfumato.bounds import Bounds
 from sfumato.methods.about import About
+from sfumato.methods.reporting import Origin
 from sfumato.report.account import Account
 from sfumato.report.document import Loading
 from sfumato.report.figures import MISSING, plural
@@ -44,13 +46,19 @@ def subtitle(estimator: Any) -> str:
 def facts(estimator: Any, account: Account) -> tuple[tuple[str, str], ...]:
     """Short name and value pairs; what a method does not have is left out."""
     records = getattr(estimator, "n_records_", None)
+    origin = getattr(estimator, "origin_", Origin())
     pairs = [
+        ("Response", origin.response),
+        ("Table", origin.table),
         ("Budget", account.budget),
         ("Neighbouring data sets", account.neighbours),
         ("Records", "" if records is None else f"{records:,}"),
         ("Method", about(estimator).method(estimator)),
         ("Bounds", _bounds(estimator)),
         (plural(unit(estimator)).capitalize(), ", ".join(meanings(estimator))),
+        ("Account afterwards", origin.account),
+        ("Date", account.date),
+        ("Made with", f"sfumato {origin.version or __version__}"),
     ]
     return tuple((name, value) for name, value in pairs if value)
 

@@ -75,9 +75,16 @@ class Columns:
         """Refuse a table without these columns, or with columns that are no numbers."""
         for name in self.features:
             suggest(name, table.names, "features")
-            if name not in self.categorical and table.kind(name) not in ("number", "truth"):
+            if name not in self.categorical and table.kind(name) == "other":
                 raise InputError(
-                    f"features: column {name!r} is not numeric; declare its categories ({name}=a|b|c) or leave it out."
+                    f"features: column {name!r} is not numeric, a date perhaps; make it an age or a duration, or leave "
+                    "it out."
+                )
+            if name not in self.categorical and table.kind(name) == "text":
+                commas = "" if table.has_types else "; decimal commas must be points"
+                raise InputError(
+                    f"features: column {name!r} is not numeric; declare its categories ({name}=a|b|c) or leave it "
+                    f"out{commas}."
                 )
         for name, categories in self.categorical.items():
             check_declared(categories, table, "categorical", name)

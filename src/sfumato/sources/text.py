@@ -98,7 +98,10 @@ class CsvTable(Table):
     @cached_property
     def _delimiter(self) -> str:
         with readable(self.path, "CSV"), open_stream(self.path) as stream:
-            first = stream.read(2**16).decode("utf-8", errors="replace").lstrip().partition("\n")[0]
+            begin = stream.read(2**16)
+        if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise InputError(f"data: {self.path} is in UTF-16, as spreadsheets write it; save it as UTF-8.")
+        first = begin.decode("utf-8", errors="replace").lstrip().partition("\n")[0]
         return max(_DELIMITERS, key=first.count)
 
     def _open(self, options: Any, skip_empty: bool = True) -> Any:

@@ -103,6 +103,7 @@ class TableOptions:
     person: str | None = None
     memory: str | None = None
     cluster: str | None = None
+    exclude: list[str] | None = None
 
     @property
     def title(self) -> str:
@@ -118,7 +119,7 @@ class TableOptions:
         source = open_source(
             find(self.data),
             self.response,
-            self.features,
+            self.features if self.exclude is None else self._remaining(self.exclude),
             classes,
             self.categorical,
             drop_missing=self.drop_missing,
@@ -129,6 +130,18 @@ class TableOptions:
         )
         source.cluster = self.cluster
         return source
+
+    def _remaining(self, exclude: list[str]) -> list[str]:
+        """The features without those that are left out."""
+        from sfumato.sources.formats import open_tables
+        from sfumato.sources.names import expand, find
+
+        names = open_tables(find(self.data)[:1])[0].names
+        others = (self.response, self.person, *expand(self.second or (), names, "second"))
+        rest = [name for name in names if name not in others]
+        chosen = rest if self.features is None else expand(self.features, names, "features")
+        out = expand(exclude, names, "exclude")
+        return [name for name in chosen if name not in out]
 
     def public_bounds(self, source: "FileSource") -> "dict[str, GivenBounds]":
         """The bounds that were given, of each table."""

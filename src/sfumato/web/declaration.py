@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.errors import InputError
 
@@ -181,12 +181,3 @@ def _listed(names: Iterable[str]) -> list[str]:
 
 def _key(name: str) -> str:
     return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def visible(text: Any) -> str:
-    """Text that came with a table, with everything that does not print spelled out.
-
-    >>> visible("age\\x1b[31m\\u202e")
-    'age\\\\x1b[31m\\\\u202e'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))

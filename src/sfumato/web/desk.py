@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.errors import InputError
-from sfumato.web.declaration import Declaration, visible
+from sfumato.hints import visible
+from sfumato.web.declaration import Declaration
 from sfumato.web.forms import Terms
 from sfumato.web.jobs import Bench, Job, run_command, said_in
 

@@ -15,10 +15,9 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from sfumato.errors import BudgetError, InputError, SfumatoError, describe_unexpected
-from sfumato.hints import cautions
+from sfumato.hints import cautions, visible
 from sfumato.report import svg
 from sfumato.report.figures import figure, percent
-from sfumato.web.declaration import visible
 from sfumato.web.desk import FILES, Desk, Run
 from sfumato.web.forms import (
     METHODS,

@@ -10,6 +10,7 @@ from functools import lru_cache
 from threading import Lock
 from typing import Any, Self
 
+from sfumato.displays import Displayed
 from sfumato.errors import BudgetError
 from sfumato.privacy.accounting import total_epsilon, total_rho
 from sfumato.privacy.budget import Budget, adaptive_epsilon, admits, describe_remaining, remaining_budget
@@ -51,7 +52,7 @@ class Mark:
     size: int
 
 
-class Ledger:
+class Ledger(Displayed):
     """Append-only account of what a data set has paid, in the memory of one process.
 
     `reserve` sets a plan's whole cost aside in one step, so threads that race for the rest of a budget are never both

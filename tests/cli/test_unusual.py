@@ -1,0 +1,88 @@
+"""What is unusual: odd names, odd numbers, odd files; and two fits compared."""
+
+import csv
+import os
+import pty
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pytest
+
+from sfumato import Bounds, PrivateSIR
+from sfumato.model import save_model
+from sfumato.simulate import xia
+
+
+def test_excluded_columns_are_no_features(sfumato):
+    code, out, err = sfumato("fit", "patients.csv", "-y", "los", "--exclude", "war*,dose", "--dry-run")
+    assert code == 0 and "of 2 features" in out, err
+    code, _, err = sfumato("fit", "patients.csv", "-y", "los", "--exclude", "dosis", "--dry-run")
+    assert code == 2 and "exclude: there is no column 'dosis'; did you mean 'dose'?" in err
+
+
+def test_names_of_identifiers_dates_and_codes_are_noted(sfumato, here):
+    names = ["patient_id", "zip_code", "x1", "x2"]
+    rows = "".join(f"{i},{i % 9},{i % 7},{i % 5},{i % 11}\n" for i in range(300))
+    (here / "odd.csv").write_text(",".join([*names, "y"]) + "\n" + rows)
+    (here / "wide.toml").write_text("[bounds]\n" + "".join(f'"{name}" = [0, 300]\n' for name in names))
+    _, _, err = sfumato("fit", "odd.csv", "-y", "y", "--bounds", "wide.toml", "--out", "odd", "--no-picture")
+    assert "'patient_id' looks like that of an identifier" in err and "'zip_code' looks like that of a code" in err
+    assert "x1" not in err
+
+
+def test_an_unusual_budget_is_noted_where_nobody_can_be_asked(sfumato, fit_words):
+    code, _, err = sfumato(*fit_words, "--epsilon", "20", "--delta", "0.01", "--out", "loud")
+    assert code == 0 and "promises a person very little" in err and "is not below 1 / records" in err
+
+
+def test_an_unusual_budget_is_asked_about_at_a_terminal_and_no_spends_nothing(start, here, fit_words):
+    ours, theirs = pty.openpty()
+    words = (*fit_words, "--epsilon", "20", "--out", "loud")
+    process = start(*words, stdin=theirs, stderr=theirs)
+    os.write(ours, b"n\n")
+    process.communicate(timeout=120)
+    os.close(theirs)
+    os.close(ours)
+    assert process.returncode == 2 and not (here / "loud").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("sixteen.csv", "a,b,y\n1,2,3\n".encode("utf-16"), "is in UTF-16, as spreadsheets write it; save it as UTF-8."),
+        ("comma.csv", b"a;b;y\n1,5;2;3\n", "decimal commas must be points"),
+        ("date.csv", b"a,b,y\n2024-01-01,2,3\n", "a date perhaps; make it an age or a duration"),
+    ],
+)
+def test_odd_files_are_told_what_they_are(name, content, words, sfumato, here):
+    (here / name).write_bytes(content)
+    code, _, err = sfumato("fit", name, "-y", "y", "--out", "never")
+    assert code == 2 and words in err and not (here / "never").exists()
+
+
+def test_a_seed_that_no_model_file_can_hold_is_refused(sfumato, fit_words):
+    code, _, err = sfumato(*fit_words, "--seed", str(10**30), "--out", "never")
+    assert code == 2 and "--seed" in err
+
+
+def test_neither_control_characters_nor_formulas_leave_with_a_name(sfumato, here, tmp_path):
+    sample = xia("M1", n=3_000, p=2, random_state=0)
+    odd = ["red\x1b[31m", "=1+1"]
+    pcsv.write_csv(pa.table([*sample.x.T, sample.y], names=[*odd, "y"]), here / "odd.csv")
+    code, out, err = sfumato("fit", "odd.csv", "-y", "y", "--out", "odd")
+    assert code == 0 and "\x1b" not in out + err and "red\\x1b[31m" in out
+    with (here / "odd" / "directions.csv").open(newline="") as file:
+        assert [row[0] for row in csv.reader(file)] == ["feature", odd[0], "'=1+1"]
+
+
+def test_two_fits_are_compared(sfumato, here):
+    sample = xia("M1", n=5_000, p=3, random_state=0)
+    for seed in (1, 2):
+        fit = PrivateSIR(bounds=Bounds(-1.5, 1.5), random_state=seed).fit(sample.x, sample.y)
+        save_model(fit, here / f"{seed}.json")
+    code, out, _ = sfumato("compare", "1.json", "2.json")
+    assert code == 0 and "° apart" in out and "(epsilon = 1, delta = 1e-06)" in out
+    other = PrivateSIR(bounds=Bounds(-1.5, 1.5), random_state=1).fit(sample.x[:, :2], sample.y)
+    save_model(other, here / "other.json")
+    code, _, err = sfumato("compare", "1.json", "other.json")
+    assert code == 2 and "different features" in err
