@@ -21,6 +21,7 @@ from benchmarks import (
     peers,
     persons,
     real,
+    scale,
     sparse,
     speed,
 )
@@ -43,6 +44,7 @@ STUDIES = {
     "peers": peers.main,
     "persons": persons.main,
     "real": real.main,
+    "scale": scale.main,
     "sparse": sparse.main,
     "speed": speed.main,
 }

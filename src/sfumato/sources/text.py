@@ -29,11 +29,13 @@ class CsvTable(Table):
     """
 
     has_types = False
+    decimal = "."
+    """What stands before the fraction of a number: a point or a comma, as `open_tables` is told."""
 
     @cached_property
     def schema(self) -> Any:
         with readable(self.path, "CSV", self._header):
-            return self._open(pcsv.ConvertOptions()).schema
+            return self._open(pcsv.ConvertOptions(decimal_point=self.decimal)).schema
 
     @property
     def names(self) -> list[str]:
@@ -51,6 +53,7 @@ class CsvTable(Table):
             include_columns=list(columns),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
+            decimal_point=self.decimal,
         )
         found = 0
         with readable(self.path, "CSV", self.names):
@@ -96,7 +99,7 @@ class CsvTable(Table):
     def _delimiter(self) -> str:
         with readable(self.path, "CSV"), open_stream(self.path) as stream:
             first = stream.read(2**16).decode("utf-8", errors="replace").lstrip().partition("\n")[0]
-        return max(_DELIMITERS, key=first.count)
+        return max(_DELIMITERS.replace(self.decimal, ""), key=first.count)
 
     def _open(self, options: Any) -> Any:
         parse = pcsv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True)
