@@ -130,6 +130,11 @@ BENCHMARKS = {
     ),
     "real": Benchmark("what a boosted-tree model keeps on real data", ("real.md",), call("real")),
     "replay": Benchmark("replay of every private fit on hostile neighbours", ("replay.md",), start("replay")),
+    "scale": Benchmark(
+        "time, memory and bytes sent against rows, features and workers",
+        ("scale-features.md", "scale-rows.md", "scale-workers.md"),
+        call("scale"),
+    ),
     "secagg": Benchmark("whether Flower's SecAgg+ can carry our sums", ("secagg.md",), start("secagg", python=FLOWER)),
     "sparse": Benchmark(
         "Table 2 of Xia, Zhang and Cai: the sparse flagship beside the oracle", ("sparse.md",), call("sparse")

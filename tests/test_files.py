@@ -8,10 +8,12 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 
 from sfumato import Bounds, PrivateSIR, scan
 from sfumato.errors import InputError
+from sfumato.records import HASH_BUCKETS, Response
 from sfumato.sources.columns import Columns
 from sfumato.sources.files import open_source
 from sfumato.sources.names import find
@@ -39,6 +41,11 @@ def folder(table, tmp_path_factory):
     feather.write_feather(table, path / "t.feather", chunksize=900)
     with pa.ipc.new_file(path / "t.arrow", table.schema) as writer:
         writer.write_table(table)
+    frame = table.to_pandas()
+    frame.to_excel(path / "t.xlsx", index=False)
+    pyreadstat.write_dta(frame, path / "t.dta")
+    pyreadstat.write_sav(frame, path / "t.sav")
+    pyreadstat.write_xport(frame, path / "t.xpt", file_format_version=8)
     for i in range(3):
         pq.write_table(table.slice(1000 * i, 1000), path / f"part-{i}.parquet")
     return path
@@ -62,10 +69,11 @@ def refusal(*args, **kwargs) -> str:
     return str(caught.value)
 
 
+FOREIGN = ["t.dta", "t.sav"]
 FORMATS = ["t.csv", "t.tsv", "t.csv.gz", "semicolon.txt", "t.parquet", "t.feather", "t.arrow", "part-*.parquet"]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", [*FORMATS, *FOREIGN])
 @pytest.mark.parametrize("memory", [2**28, 2**16, 0])
 def test_every_format_gives_the_same_records_on_every_pass_held_or_streamed(name, memory, table, folder):
     source = open_source(find(str(folder / name)), "y", ["a", "b", "c"], memory=memory)
@@ -74,6 +82,17 @@ def test_every_format_gives_the_same_records_on_every_pass_held_or_streamed(name
         np.testing.assert_array_equal(x, np.column_stack([table[c] for c in "abc"]))
         np.testing.assert_array_equal(y, table["y"])
     assert source.count() == 3000 and source.feature_names == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.xpt"])
+def test_formats_that_round_numbers_give_nearly_the_same_records(name, table, folder):
+    """Excel writes sixteen digits, SAS has another float."""
+    source = scan(folder / name, response="y", features=["a", "b", "c"])
+    for _ in range(2):
+        x, y = pooled(source)
+        np.testing.assert_allclose(x, np.column_stack([table[c] for c in "abc"]), rtol=1e-14)
+        np.testing.assert_allclose(y, table["y"], rtol=1e-14)
+    assert scan(folder / name, response="ward", features=["a"]).response == Response(HASH_BUCKETS, hashed=True)
 
 
 def test_csv_feather_and_parquet_give_the_same_directions_with_the_same_seed(folder):
@@ -85,6 +104,16 @@ def test_csv_feather_and_parquet_give_the_same_directions_with_the_same_seed(fol
     ]
     for fit in fits[1:]:
         np.testing.assert_array_equal(fit.directions_, fits[0].directions_)
+
+
+def test_a_comma_before_fractions_is_declared_and_never_guessed(tmp_path):
+    path = write(tmp_path / "t.csv", "a;b;y\n1,5;2;0,25\n-3;4e0;1e-1\n")
+    for _ in range(2):
+        x, y = pooled(scan(path, response="y", decimal=",", memory=0))
+        assert x.tolist() == [[1.5, 2.0], [-3.0, 4.0]] and y.tolist() == [0.25, 0.1]
+    for given, words in ((".", "not numeric"), (";", "decimal must be")):
+        with pytest.raises(InputError, match=words):
+            scan(path, response="y", features=["a", "b"], decimal=given)
 
 
 def test_categories_are_encoded_against_the_first_and_others_count_as_it(table, folder):
@@ -207,7 +236,9 @@ def test_a_file_without_column_names_is_refused_without_quoting_its_first_record
         ("x.csv", b"a,y\n\xff\xfe,1\n", "not numeric"),
         ("x.parquet", b"nonsense", "not a readable Parquet"),
         ("x.feather", b"nonsense", "not a readable Arrow"),
-        ("x.xlsx", b"PK", "tells no format"),
+        ("x.xlsx", b"PK", "not readable as an Excel sheet"),
+        ("x.sav", b"nonsense", "not readable as a file of Stata, SPSS or SAS"),
+        ("x.docx", b"PK", "tells no format"),
         ("x.csv", b"a,d,y\n1,2020-01-01,3\n", "column 'd' is not numeric"),
         ("x.csv", b"y\n1\n", "no feature column"),
     ],

@@ -1,6 +1,7 @@
 """Sources: files and tables, read in chunks; what is wrong with them is said without a value of theirs."""
 
 import hashlib
+import pickle
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from pyarrow.dataset import dataset
 from sfumato import InputError, scan
 from sfumato.records import HASH_BUCKETS, Response
 from sfumato.sources import ArraySource, bucket, chunk_rows, declared_response, encode_response
+from sfumato.statistics.histograms import Bins
 
 SECRET = "SECRET-MARK"
 N = 40
@@ -198,3 +200,18 @@ def test_truth_values_match_declared_numbers_and_words():
     raw = np.array([True, False])
     for classes in ([False, True], [0, 1], np.array([0.0, 1.0])):
         assert encode_response(raw, declared_response(True, classes), classes).tolist() == [1, 0]
+
+
+def test_records_and_sources_are_sent_without_what_was_made_of_them(write, columns):
+    """Maps are kept under keys that are compared by identity, which no other process has."""
+    source = scan(write({**columns, "who": np.arange(N) // 2}, row_group_size=7), response="y", person="who")
+    x, y = everything(source.first_rows(1))
+    records, bins = next(iter(source.read(source.parts()[0]))), Bins(np.array([0.0]))
+    bins.index(records)
+    copied = pickle.loads(pickle.dumps(source.first_rows(1)))
+    assert np.array_equal(everything(copied)[0], x) and np.array_equal(everything(copied)[1], y)
+    assert copied.parts() == source.parts() and len(records._kept) == 1
+    again = pickle.loads(pickle.dumps(records))
+    assert np.array_equal(again.x, records.x) and len(again._kept) == 0
+    with pytest.raises(InputError, match="write it to a file"):
+        pickle.dumps(scan(pa.table(columns).to_reader(), response="y"))

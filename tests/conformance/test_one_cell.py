@@ -5,6 +5,7 @@ replaced: either the table is refused, without a word of what the cell was, or a
 bit, and so is what counts as public. A table that cannot be made (a text in a column of floats) needs no reader.
 """
 
+import contextlib
 import csv
 import datetime
 import importlib
@@ -15,11 +16,13 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 
 import sfumato
@@ -160,7 +163,40 @@ def careless_csv(cells, base, folder):
     return folder / "t.csv"
 
 
-FILES = {"parquet": parquet, "feather": arrow_file, "csv": quoted_csv, "careless csv": careless_csv}
+@contextlib.contextmanager
+def unwritten():
+    """There is no such file: its writer has errors of its own for cells that it does not take."""
+    try:
+        yield
+    except Exception as error:
+        raise ValueError("not written") from error
+
+
+def excel(cells, base, folder):
+    """Every cell of a sheet has a type of its own."""
+    book = openpyxl.Workbook()
+    with unwritten():
+        for row in (("cell", "other"), *zip(cells, OTHER.tolist(), strict=True)):
+            book.active.append(row)
+        book.save(folder / "t.xlsx")
+    return folder / "t.xlsx"
+
+
+def stata(cells, base, folder):
+    table = arrow_table(cells, base)
+    with unwritten():
+        pyreadstat.write_dta(table.to_pandas(), folder / "t.dta")
+    return folder / "t.dta"
+
+
+FILES = {
+    "parquet": parquet,
+    "feather": arrow_file,
+    "csv": quoted_csv,
+    "careless csv": careless_csv,
+    "excel": excel,
+    "stata": stata,
+}
 
 
 def contributions(source):

@@ -3,8 +3,13 @@
 import os
 import signal
 import struct
+import subprocess
+import sys
 import threading
 import time
+import urllib.error
+import urllib.request
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -164,14 +169,61 @@ def _stored(dask_worker):
 
 
 def _files(client):
-    from pathlib import Path
-
     for folder in set(client.run(_folder).values()):
         yield from (entry for entry in Path(folder).parent.rglob("*") if entry.is_file())
 
 
 def _folder(dask_worker):
     return dask_worker.local_directory
+
+
+def test_nobody_else_can_connect_and_there_is_nothing_to_look_at(client):
+    import psutil
+
+    us = psutil.Process()
+    open_ports = [
+        port.laddr
+        for process in (us, *us.children(recursive=True))
+        for port in process.net_connections("tcp")
+        if port.status == psutil.CONN_LISTEN
+    ]
+    assert len(open_ports) > 2 and {port.ip for port in open_ports} <= {"127.0.0.1", "::1"}
+    port = client.scheduler_info()["services"]["dashboard"]
+    for page in ("info/main/workers.html", "status", "json/counts.json", "metrics"):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=10)
+
+
+def test_a_fit_at_the_terminal_is_added_up_over_tls(path, tmp_path):
+    """Certificates are those of Dask's own settings."""
+    import distributed
+
+    pytest.importorskip("cryptography", reason="Dask makes certificates with it; pip install cryptography.")
+    security = distributed.Security.temporary()
+    environment = os.environ | {"DASK_DISTRIBUTED__COMM__TLS__CA_FILE": str(tmp_path / "ca.pem")}
+    (tmp_path / "ca.pem").write_text(security.tls_ca_file)
+    for name, text in (("CERT", security.tls_client_cert), ("KEY", security.tls_client_key)):
+        (tmp_path / f"{name}.pem").write_text(text)
+        environment[f"DASK_DISTRIBUTED__COMM__TLS__CLIENT__{name}"] = str(tmp_path / f"{name}.pem")
+    with dask.local_cluster(1, protocol="tls", security=security) as client:
+        address = client.scheduler.address
+        assert address.startswith("tls://")
+        command = [
+            Path(sys.executable).parent / "sfumato",
+            "fit",
+            path,
+            "-y",
+            "y",
+            "--features",
+            "a,b,c,d",
+            "--seed",
+            "3",
+        ]
+        both = [*command, "--memory", "300MB", "--out", tmp_path / "both", "--cluster", address]
+        for order in ([*command, "--out", tmp_path / "one"], both):
+            subprocess.run(list(map(str, order)), check=True, capture_output=True, env=environment, timeout=300)
+    one, other = ((tmp_path / folder / "directions.csv").read_bytes() for folder in ("one", "both"))
+    assert one == other
 
 
 def test_sums_do_not_cross_a_network_in_the_clear():
@@ -186,10 +238,16 @@ def test_workers_that_write_to_a_disk_are_refused(path):
 
     with (
         config.set({"distributed.worker.memory.target": 0.6, "distributed.worker.memory.spill": 0.7}),  # Dask's own
-        distributed.LocalCluster(1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        distributed.LocalCluster(1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
         pytest.raises(InputError, match="MEMORY__SPILL=False"),
     ):
+        fitted(PrivateSIR(bounds=BOX), path, {"response": "y"}, client)
+
+
+def test_a_cluster_without_workers_is_given_up(path, monkeypatch):
+    monkeypatch.setattr(dask, "PATIENCE", 0.5)
+    with dask.local_cluster(0) as client, pytest.raises(dask.ClusterError, match="no worker"):
         fitted(PrivateSIR(bounds=BOX), path, {"response": "y"}, client)
 
 

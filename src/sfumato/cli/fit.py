@@ -99,7 +99,7 @@ def fit(
     ] = False,
     memory: Annotated[
         str | None,
-        typer.Option(help="How much of the records may stay in memory between passes, as 2GB; 1GiB if not given."),
+        typer.Option(help="How much memory to use, about, as 2GB; what does not fit is read again (1GiB)."),
     ] = None,
     cluster: Annotated[
         str | None,

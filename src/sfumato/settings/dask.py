@@ -5,6 +5,7 @@ same sum; noise is drawn at the door, never by a worker, so nothing is drawn twi
 """
 
 import ipaddress
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,6 +48,8 @@ QUIET = {
     "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1, "MKL_NUM_THREADS": 1},
 }
 """Settings of workers: no sum is written to a disk, no stack is sampled."""
+_NO_PAGES: dict[str, Any] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+"""Without a dashboard Dask still serves pages about tasks and workers; of these there are none either."""
 Part = tuple[int, int]
 
 
@@ -130,17 +133,26 @@ class DaskAdder:
 
     def _workers(self) -> dict[str, int]:
         """Number of threads of each worker that is there now, those that have just come checked first."""
-        try:
-            self._client.wait_for_workers(1, timeout=PATIENCE)
-        except TimeoutError:
-            raise ClusterError("cluster: it has no worker; start one and fit again.") from None
-        known = self._client.scheduler_info(n_workers=-1)["workers"]
+        known = self._ask_for_workers()
         new = [address for address in known if address not in self._checked]
         if new:
             check_addresses([self._client.scheduler.address, *new])
             _check_workers(self._client.run(describe_worker, workers=new, on_error="ignore"))
             self._checked.update(new)
         return {address: int(known[address]["nthreads"]) for address in sorted(known)}
+
+    def _ask_for_workers(self) -> dict[str, Any]:
+        """What the scheduler knows of its workers, as soon as there are some.
+
+        `Client.scheduler_info` may be overwritten by a shorter answer that the client asks for now and then.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            known: dict[str, Any] = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
+            if known:
+                return known
+            time.sleep(0.1)
+        raise ClusterError("cluster: it has no worker; start one and fit again.")
 
     def _follow(self, tasks: Sequence[Any]) -> None:
         """Tell how far the pass is, until the last task is done."""
@@ -259,9 +271,16 @@ def local_cluster(workers: int = 2, threads: int = 1, **options: Any) -> Iterato
     options
         For `distributed.LocalCluster`, such as ``dashboard_address=":8787"``.
     """
-    defaults = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": "ERROR"}
+    shown = "dashboard_address" in options
+    quiet = QUIET if shown else QUIET | _NO_PAGES
+    defaults = {
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+        "scheduler_kwargs": {"dashboard": shown},
+        "silence_logs": "ERROR",
+    }
     with (
-        dask.config.set(QUIET),
+        dask.config.set(quiet),
         LocalCluster(n_workers=workers, threads_per_worker=threads, **defaults | options) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

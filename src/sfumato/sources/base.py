@@ -15,7 +15,9 @@ CHUNK_VALUES = 2**19
 """Numbers per chunk, 4 MiB: smaller ones pay more in interpreter time than the processor's cache gives back."""
 
 MEMORY = 2**30
-"""Bytes that a source may keep from one pass to the next, unless told otherwise."""
+"""Bytes that a process may take for a source, unless told otherwise."""
+_WORKING = 2**29
+"""Bytes of them for the libraries, and for what is decoded and summed at the moment."""
 _PREFIXES = ["", "k", "m", "g", "t"]
 
 
@@ -32,6 +34,15 @@ def bytes_of(memory: Any) -> int:
         raise InputError("memory must be a number of bytes or a text such as '2GB' or '512MiB'.")
     number, prefix, binary = found.groups()
     return int(float(number) * (1024 if binary else 1000) ** _PREFIXES.index(prefix.lower()))
+
+
+def kept_bytes(memory: int) -> int:
+    """How much of `memory` may be kept from one pass to the next.
+
+    >>> kept_bytes(2**30) == 2**29, kept_bytes(2**20) == 2**19
+    (True, True)
+    """
+    return max(memory - _WORKING, memory // 2)
 
 
 def chunk_rows(n_features: int) -> int:

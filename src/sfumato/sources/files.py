@@ -14,7 +14,7 @@ from sfumato.cells import Key, keys_of, name, position
 from sfumato.errors import InputError
 from sfumato.people import MISSING_ID, Tally, keys
 from sfumato.records import Kept, Memory, Records, Response, is_finite
-from sfumato.sources.base import MEMORY, Source, chunk_rows
+from sfumato.sources.base import MEMORY, Source, chunk_rows, kept_bytes
 from sfumato.sources.columns import Columns, check_declared, encode_cells, missing, numbers
 from sfumato.sources.formats import open_tables
 from sfumato.sources.locations import FilePath, file_of
@@ -66,9 +66,9 @@ class FileSource(Source):
         Column that says whose row it is. Which rows of a person count (`first_rows`) is settled before incomplete ones
         are skipped.
     memory : int
-        Bytes that may be kept from one pass to the next. The first pass decodes everything and checks it. Later ones
-        decode only the columns that a question touches, and nothing of what was kept: all features if they fit, else
-        the responses and what questions have in common (the whitened integers), as far as there is room.
+        Bytes that the process may take. The first pass decodes everything and checks it. Later ones decode only the
+        columns that a question touches, and nothing of what was kept: all features if they fit, else the responses and
+        what questions have in common (the whitened integers), as far as there is room.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class FileSource(Source):
         memory: int = MEMORY,
     ) -> None:
         self.recipe: dict[str, Any] = {}
-        self._memory = Memory(memory)
+        self._memory = Memory(kept_bytes(memory))
         self._known: dict[tuple[Any, ...], _Known] = {}
         self._tables, self.columns, self.second, self._drop = tuple(tables), columns, second, drop_missing
         self._all = columns if second is None else columns.beside(second)
@@ -167,6 +167,12 @@ class FileSource(Source):
             self._known[place[:2]] = known
         else:
             yield from self._read_again(place, known)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process opens the files itself: what was read of them stays here."""
+        if "paths" not in self.recipe:
+            raise InputError("data: a table that is read once cannot be sent to another process; write it to a file.")
+        return open_recipe, (self.recipe,)
 
     def count(self) -> int:
         if self._counted is not None and not self._drop:
@@ -374,11 +380,13 @@ def open_source(
     features: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
     categorical: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    decimal: str = ".",
     **options: Any,
 ) -> FileSource:
-    """Records of files of any known format; see `source_of`."""
-    source = source_of(open_tables(paths), response, features, classes, categorical, **options)
-    source.recipe["paths"] = [str(path.absolute()) for path in paths]
+    """Records of files of any known format; see `source_of` and `open_tables`."""
+    source = source_of(open_tables(paths, decimal), response, features, classes, categorical, **options)
+    source.recipe |= {"paths": [str(path.absolute()) for path in paths], "decimal": decimal}
     return source
 
 

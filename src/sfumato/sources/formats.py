@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import InputError
+from sfumato.sources.foreign import EXCEL, STATISTICS, ExcelTable, StatisticsTable
 from sfumato.sources.locations import FilePath, open_file
 from sfumato.sources.table import NO_KINDS, Kind, Table, readable, sliced
 from sfumato.sources.text import CsvTable
@@ -90,9 +91,14 @@ class ArrowTable(Table):
             return pa.ipc.open_file(pa.memory_map(str(self.path)) if local else open_file(self.path), options=options)
 
 
-def open_tables(paths: Sequence[FilePath]) -> list[Table]:
-    """The files as tables, by their endings."""
+def open_tables(paths: Sequence[FilePath], decimal: str = ".") -> list[Table]:
+    """The files as tables, by their endings; `decimal` stands before the fractions of numbers in text files."""
+    if decimal not in (".", ","):
+        raise InputError(f"decimal must be '.' or ',', got {decimal!r}.")
     tables = [_table(path) for path in paths]
+    for table in tables:
+        if isinstance(table, CsvTable):
+            table.decimal = decimal
     if len({type(table) for table in tables}) > 1:
         raise InputError("data: the files are of different formats; give files of one.")
     return tables
@@ -106,6 +112,8 @@ def _table(path: FilePath) -> Table:
         (PARQUET, ParquetTable),
         (ARROW, ArrowTable),
         (CSV, CsvTable),
+        (EXCEL, ExcelTable),
+        (tuple(STATISTICS), StatisticsTable),
     )
     for endings, table in formats:
         if name.endswith(endings):

@@ -25,6 +25,7 @@ def scan(
     person: str | None = None,
     memory: int | str = MEMORY,
     cluster: Any = None,
+    decimal: str = ".",
 ) -> Source:
     """Records in files, or in a table that hands over Arrow batches, read chunk by chunk.
 
@@ -51,11 +52,13 @@ def scan(
         Column that says whose row it is. A fit then protects persons: the first ``rows_per_person`` rows of each, in
         the order of the table, count.
     memory : int or str
-        Bytes of records that may be kept from one pass over files to the next, as a number or as in "2GB". What does
-        not fit is read again when it is needed; the answer is the same. On a cluster it is that of each worker.
+        Bytes that the process may take, about, as a number or as in "2GB": what does not fit is read again when it is
+        needed, and the answer is the same. On a cluster it is the memory of each worker.
     cluster : dask.distributed.Client or str, optional
         Who adds the records up, by a client or the address of a scheduler (``tls://host:8786``). The files must have
         the same names on all workers. The answer is the same to the last bit.
+    decimal : {".", ","}
+        What stands before the fraction of a number in text files; with a comma, cells are parted by something else.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def scan(
         _refuse_cluster(cluster)
         found = source_of([snapshot(source, limit)], response, features, classes, **options)
     else:
-        found = open_source(_paths(source), response, features, classes, **options)
+        found = open_source(_paths(source), response, features, classes, decimal=decimal, **options)
         found.cluster = cluster
     return found
 

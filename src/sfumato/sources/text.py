@@ -30,11 +30,13 @@ class CsvTable(Table):
     """
 
     has_types = False
+    decimal = "."
+    """What stands before the fraction of a number: a point or a comma, as `open_tables` is told."""
 
     @cached_property
     def schema(self) -> Any:
         with readable(self.path, "CSV", self._header):
-            return self._open(pcsv.ConvertOptions()).schema
+            return self._open(pcsv.ConvertOptions(decimal_point=self.decimal)).schema
 
     @property
     def names(self) -> list[str]:
@@ -52,6 +54,7 @@ class CsvTable(Table):
             include_columns=list(columns),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
+            decimal_point=self.decimal,
         )
         found = 0
         with readable(self.path, "CSV", self.names):
@@ -102,7 +105,7 @@ class CsvTable(Table):
         if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise InputError(f"data: {self.path} is in UTF-16, as spreadsheets write it; save it as UTF-8.")
         first = begin.decode("utf-8", errors="replace").lstrip().partition("\n")[0]
-        return max(_DELIMITERS, key=first.count)
+        return max(_DELIMITERS.replace(self.decimal, ""), key=first.count)
 
     def _open(self, options: Any, skip_empty: bool = True) -> Any:
         parse = pcsv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, ignore_empty_lines=skip_empty)
