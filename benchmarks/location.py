@@ -17,6 +17,7 @@ from benchmarks.location_tables import KINDS, Table, awkward, real_tables
 from benchmarks.study import mean, replicate, write
 from sfumato import SIR, Bounds, PrivateSIR, subspace_distance
 from sfumato.bounds import PartialBounds
+from sfumato.privacy.asking import drive
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
@@ -104,7 +105,7 @@ def off_scale(kind: str, p: int, seed: int) -> tuple[int, int, int]:
     plan = Plan((*plan_location(location), Line("rest", "rest", 1.0, "1"))).calibrate(budget)
     ledger = Ledger(budget, "replace", rehearsal=True)
     curator = Curator(Central(ArraySource(x, np.zeros(len(x)), Response())), plan, ledger, SeededNoise(seed))
-    found = find_bounds(curator, location, p, len(x))
+    found = drive(find_bounds(location, p, len(x)), curator)
     distance = np.sort(np.abs(x - found.grid.centre), axis=0)[: int(0.99 * len(x))]
     ratio = found.grid.half_width / (8.0 * np.maximum(np.sqrt((distance**2).mean(axis=0)), 1e-300))
     seen = ~found.unseen
