@@ -1,18 +1,23 @@
 """Whether what a fit says about itself is true: false findings, power, errors, verdicts.
 
-    python -m benchmarks.honest null --replications 40 --data ../shared/data
+    python -m benchmarks.honest level --replications 10 --data ../shared/data
 
-Every table of `tables` is a population; a fit sees a fresh sample of it, with replacement.
+A table is a population; a fit sees a fresh sample of it, with replacement. Cells that are done are kept in the file
+that ``--store`` names, so that a study can be run in pieces.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from benchmarks.study import replicate
+from benchmarks.store import Store
+from benchmarks.study import RESULTS, write
 from sfumato import Bounds, PrivateSIR
 from sfumato.simulate import xia
 
@@ -29,6 +34,10 @@ RESPONSES = {
 FLIGHTS = ["month", "dep_delay", "air_time", "distance", "hour", "flight"]
 SIZES = (100, 300, 600, 1000, 3000, 10_000)
 MOST = 40_000
+FIRST_SEED = 7000
+"""Of the study of level: not those that were looked at while the test was made."""
+REAL = ("compactiv", "kc_house", "california_housing")
+TABLES = ("M1", "M2", "M3", "flights", "california_housing", "ccpp", "kc_house", "compactiv")
 HUGE = 1e9
 """A zCDP budget that leaves no noise to speak of."""
 
@@ -92,10 +101,10 @@ def table_of(name: str, data: Path) -> Table:
     return x[keep], y[keep]
 
 
-def bounds_of(x: np.ndarray, how: str) -> Bounds | None:
-    """The range of the table, five standard deviations about the mean rounded outward, or none."""
+def bounds_of(x: np.ndarray, how: str) -> Bounds | str:
+    """The range of the table, five to eight standard deviations about the mean, or a search that insists."""
     if how == "found":
-        return None
+        return "search"
     if how == "tight":
         low, high = x.min(axis=0), x.max(axis=0)
     else:
@@ -103,7 +112,7 @@ def bounds_of(x: np.ndarray, how: str) -> Bounds | None:
     return Bounds(low, np.where(high > low, high, low + 1.0))
 
 
-def _drawn(name: str, data: Path, n: int, seed: int, response: str) -> Table:
+def _drawn(name: str, data: Path, n: int, seed: int, response: str = "numeric") -> Table:
     x, y = table_of(name, data)
     rows = np.random.default_rng([seed, n]).integers(0, len(x), n)
     if response == "classes":
@@ -111,32 +120,26 @@ def _drawn(name: str, data: Path, n: int, seed: int, response: str) -> Table:
     return x[rows], y[rows]
 
 
-def _fit(
-    name: str, x: np.ndarray, y: np.ndarray, how: str, method: str, response: str, seed: int, **more
-) -> PrivateSIR:
+def _fit(table: Table, bounds: Bounds | str, method: str, seed: int, response: str = "numeric", **more) -> PrivateSIR:
     classes = [0.0, 1.0, 2.0] if response == "classes" else None
-    bounds = bounds_of(table_of(name, more.pop("data"))[0], how)
     sir = PrivateSIR(1.0, 1e-6, bounds=bounds, method=method, classes=classes, random_state=seed, **more)
-    return sir.fit(x, y)
+    return sir.fit(*table)
 
 
-def false_finding(
-    name: str, n: int, how: str, method: str, response: str, relation: str, data: Path, seed: int
-) -> tuple[float, ...]:
-    """Whether a response that was shuffled is announced, at all and as reliable; its p-value."""
+def false_finding(name: str, n: int, how: str, method: str, response: str, data: Path, seed: int) -> tuple[float, ...]:
+    """p-value of a response that was shuffled, and whether it is called reliable."""
     x, y = _drawn(name, data, n, seed, response)
     y = np.random.default_rng([seed, 1]).permutation(y)
-    sir = _fit(name, x, y, how, method, response, seed, data=data, relation=relation)
+    sir = _fit((x, y), bounds_of(table_of(name, data)[0], how), method, seed, response)
     p_value = float(sir.choice_.p_values[0])
-    reliable = p_value <= 0.01 and sir.verdict_.level == "reliable"
-    return float(p_value <= 0.01), float(reliable), p_value
+    return p_value, float(p_value <= 0.01 and sir.verdict_.level == "reliable")
 
 
-def found(name: str, n: int, method: str, data: Path, seed: int) -> tuple[float, ...]:
-    """How many directions are announced, and how the fit is judged."""
+def found(name: str, n: int, method: str, seed: int) -> tuple[float, ...]:
+    """How many directions are announced of a model with ten features, bounds given."""
     sample = xia(name, n=n, p=10, random_state=seed)
-    sir = PrivateSIR(1.0, 1e-6, bounds=Bounds(-1.5, 1.5), method=method, random_state=seed).fit(sample.x, sample.y)
-    return float((sir.choice_.p_values <= 0.01).sum()), float(sir.verdict_.level == "reliable")
+    sir = _fit((sample.x, sample.y), Bounds(-1.5, 1.5), method, seed)
+    return (float((sir.choice_.p_values <= 0.01).sum()),)
 
 
 @cache
@@ -146,146 +149,121 @@ def _limit(name: str, how: str, method: str, k: int, data: Path) -> PrivateSIR:
     return PrivateSIR(rho=HUGE, n_directions=k, bounds=bounds_of(x, how), method=method, random_state=0).fit(x, y)
 
 
-def _aligned(rows: np.ndarray, to: np.ndarray) -> np.ndarray:
-    return rows * np.where((rows * to).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-
-
-def covered(name: str, n: int, how: str, method: str, k: int, data: Path, seed: int) -> tuple[float, ...]:
-    """Loadings, their errors, scores' correlations with the limit and with a fresh fit, the verdict, eigenvalues."""
-    x, y = _drawn(name, data, n, seed, "numeric")
-    sir = _fit(name, x, y, how, method, "numeric", seed, data=data, n_directions=k)
+def covered(name: str, n: int, how: str, method: str, k: int, data: Path, seed: int) -> dict[str, object]:
+    """Directions and their errors, turned to the side of the limit; correlation of scores with it; the verdict."""
+    x = table_of(name, data)[0]
+    sir = _fit(_drawn(name, data, n, seed), bounds_of(x, how), method, seed, n_directions=k)
     limit = _limit(name, how, method, k, data)
-    fresh_x, fresh_y = _drawn(name, data, n, seed + 10**6, "numeric")
-    fresh = _fit(name, fresh_x, fresh_y, how, method, "numeric", seed + 10**6, data=data, n_directions=k)
-    scores = table_of(name, data)[0] - sir.mean_
-    between = [
-        np.abs([np.corrcoef(scores @ sir.directions_[j], scores @ other.directions_[j])[0, 1] for j in range(k)])
-        for other in (limit, fresh)
-    ]
-    level = ("noise", "weak", "reliable").index(sir.verdict_.level)
-    loadings = _aligned(sir.loadings_, limit.loadings_)
-    return (
-        *loadings.ravel(),
-        *sir.loadings_errors_.ravel(),
-        *limit.loadings_.ravel(),
-        *between[0],
-        *between[1],
-        float(level),
-        *sir.eigenvalues_,
-        *limit.eigenvalues_,
+    sides = np.where((sir.directions_ * limit.directions_ * limit.scale_**2).sum(axis=1) < 0, -1.0, 1.0)[:, None]
+    scores = [abs(np.corrcoef(x @ sir.directions_[j], x @ limit.directions_[j])[0, 1]) for j in range(k)]
+    return {
+        "d": (sir.directions_ * sides).tolist(),
+        "e": sir.standard_errors_.tolist(),
+        "level": sir.verdict_.level,
+        "sc": scores,
+    }
+
+
+def _command(study: str, options: argparse.Namespace) -> str:
+    tables = " --tables " + " ".join(repr(name) for name in options.tables) if options.tables else ""
+    return f"python -m benchmarks.honest {study} --replications {options.replications}{tables}"
+
+
+def level_study(store: Store, options: argparse.Namespace) -> None:
+    """y unrelated to x."""
+    rows, data, seeds = [], options.data, range(FIRST_SEED, FIRST_SEED + options.replications)
+    for name, how in product(options.tables or [*SYNTHETIC, *REAL], ("tight", "found")):
+        cells = []
+        for n in SIZES:
+            runs = []
+            for method, response in product(("descent", "one-shot"), ("numeric", "classes")):
+                key = f"level/{name}/{n}/{how}/{method}/{response}/{options.replications}"
+                job = (name, n, how, method, response, data)
+                runs += store.get(key, lambda job=job: [false_finding(*job, seed) for seed in seeds])
+            p_values, reliable = np.array(runs).T
+            cells.append(f"{100 * (p_values <= 0.01).mean():.1f}, {100 * reliable.mean():.1f}")
+        rows.append((name, how, *cells))
+    each = 4 * options.replications
+    write(
+        "honest-level",
+        _command("level", options),
+        "False findings\n"
+        f'y shuffled, epsilon = 1, delta = 1e-6, `n_directions="auto"`; {each} fits a cell: both methods, numbers and '
+        "classes. Per cent of fits that announce a direction, and per cent that call it reliable. 'found': the search "
+        "for bounds insists also where `fit` would refuse.",
+        ("table", "bounds", *(f"n = {n}" for n in SIZES)),
+        rows,
     )
 
 
-def repeated(name: str, n: int, how: str, method: str, k: int, data: Path, seed: int) -> tuple[float, ...]:
-    """Loadings and the part of their errors that privacy makes, of one and the same sample."""
-    x, y = _drawn(name, data, n, 0, "numeric")
-    sir = _fit(name, x, y, how, method, "numeric", seed, data=data, n_directions=k)
-    quiet = PrivateSIR(rho=HUGE, n_directions=k, bounds=bounds_of(table_of(name, data)[0], how), method=method)
-    truth = quiet.fit(x, y).directions_
-    return *_aligned(sir.directions_, truth).ravel(), *sir.privacy_errors_.ravel(), *truth.ravel()
-
-
-def coverage_row(out: np.ndarray, k: int) -> list[str]:
-    """Coverage of +- 2 errors of the limit and of the mean over fits, by direction and for the worst feature."""
-    runs = len(out)
-    p = (out.shape[1] - 4 * k - 1) // (3 * k)
-    values, errors, limit = (out[:, i * k * p : (i + 1) * k * p].reshape(runs, k, p) for i in range(3))
-    rest = out[:, 3 * k * p :]
-    to_limit, to_fresh, level, shown, true = (
-        rest[:, :k],
-        rest[:, k : 2 * k],
-        rest[:, 2 * k],
-        rest[:, 2 * k + 1 : 3 * k + 1],
-        rest[:, 3 * k + 1 :],
+def power_study(store: Store, options: argparse.Namespace) -> None:
+    """Directions that are there."""
+    rows = []
+    for name, n in (("M1", 1000), ("M1", 3000), ("M2", 3000), ("M3", 10_000)):
+        key = f"power/{name}/{n}/{options.replications}"
+        runs = store.get(key, lambda job=(name, n, "descent"): [found(*job, s) for s in range(options.replications)])
+        counts = np.bincount(np.array(runs).astype(int).ravel(), minlength=4)
+        rows.append((name, n, 2 if name == "M3" else 1, *(f"{c / options.replications:.2f}" for c in counts[:4])))
+    write(
+        "honest-power",
+        _command("power", options),
+        "Directions found\n"
+        "Ten features, epsilon = 1, delta = 1e-6, bounds given, descent: part of fits that announce each number.",
+        ("model", "n", "true", "0", "1", "2", "3"),
+        rows,
     )
-    centre = values.mean(axis=0)
-    of_limit = np.abs(values - limit) <= 2.0 * errors
-    of_mean = np.abs(values - centre) <= 2.0 * errors
-    reliable = level == 2
-    unlike = (to_fresh[reliable] < 0.9).any(axis=1).mean() if reliable.any() else np.nan
-    return [
-        _shares(of_limit.mean(axis=(0, 2))),
-        f"{of_limit.mean(axis=0).min():.2f}",
-        _shares(of_mean.mean(axis=(0, 2))),
-        f"{of_mean.mean(axis=0).min():.2f}",
-        _shares(to_limit.mean(axis=0)),
-        " / ".join(f"{(level == i).mean():.2f}" for i in (0, 1, 2)),
-        f"{unlike:.2f}",
-        " ".join(f"{a:.2f} ({b:.2f})" for a, b in zip(np.median(shown, axis=0), true.mean(axis=0), strict=True)),
-    ]
 
 
-def _shares(values: np.ndarray) -> str:
-    return " ".join(f"{value:.2f}" for value in values)
+def coverage_study(store: Store, options: argparse.Namespace) -> None:
+    """Whether the directions are within two standard errors."""
+    rows, n, k = [], 10_000, 2
+    for name, how in product(options.tables or TABLES, ("tight", "found")):
+        key = f"coverage/{name}/{n}/{how}/descent/{k}/{options.replications}"
+        job = (name, n, how, "descent", k, options.data)
+        runs = store.get(key, lambda job=job: [covered(*job, seed) for seed in range(options.replications)])
+        value, error = (np.array([run[part] for run in runs]) for part in ("d", "e"))
+        good = np.abs(value - value.mean(axis=0)) <= 2.0 * error
+        limit = np.abs(value - _limit(name, how, "descent", k, options.data).directions_) <= 2.0 * error
+        told = [run["level"] for run in runs]
+        levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
+        rows.append(
+            (
+                name,
+                how,
+                *(f"{part:.2f}" for part in good.mean(axis=(0, 2))),
+                f"{good.mean(axis=0)[0].min():.2f}",
+                *(f"{part:.2f}" for part in limit.mean(axis=(0, 2))),
+                " ".join(f"{part:.2f}" for part in np.median([run["sc"] for run in runs], axis=0)),
+                levels,
+            )
+        )
+    write(
+        "honest-coverage",
+        _command("coverage", options),
+        "Coverage of two standard errors\n"
+        f"n = {n:,}, epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples; "
+        "part of the entries of `directions_` within two `standard_errors_` of their mean over fits, of the first and "
+        "of the second direction, and for the worst feature of the first; the same about the fit without noise on the "
+        "whole table; median correlation of scores with it; verdicts (noise / weak / reliable). M1 and M2 have one "
+        "direction: their second is noise.",
+        ("table", "bounds", "first", "second", "worst feature", "limit, first", "second", "correlation", "verdicts"),
+        rows,
+    )
 
 
 def main() -> None:
+    warnings.simplefilter("ignore")
+    studies = {"level": level_study, "power": power_study, "coverage": coverage_study}
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["null", "power", "coverage", "privacy"])
-    parser.add_argument("--replications", type=int, default=40)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("study", choices=studies)
+    parser.add_argument("--replications", type=int, default=10)
+    parser.add_argument("--data", type=Path, default=Path("data"), help="Folder with the real tables.")
     parser.add_argument("--tables", nargs="*")
-    parser.add_argument("--sizes", nargs="*", type=int)
-    parser.add_argument("--bounds", nargs="*", default=["tight", "plausible"])
-    parser.add_argument("--methods", nargs="*", default=["descent", "one-shot"])
-    parser.add_argument("--responses", nargs="*", default=["numeric", "classes"])
-    parser.add_argument("--relation", default="replace")
-    parser.add_argument("--directions", type=int, default=1)
+    parser.add_argument("--store", type=Path, default=RESULTS.parents[1] / "build" / "honest.json")
+    parser.add_argument("--seconds", type=float, default=np.inf)
     options = parser.parse_args()
-    rows: list[Sequence[object]] = []
-    match options.what:
-        case "null":
-            for name in options.tables or [*SYNTHETIC, "california_housing", "compactiv"]:
-                for how in options.bounds:
-                    for method in options.methods:
-                        for response in options.responses:
-                            row = [name, how, method, response]
-                            for n in options.sizes or SIZES:
-                                args = (name, n, how, method, response, options.relation, options.data)
-                                out = replicate(false_finding, options.replications, *args)
-                                row.append(
-                                    f"{out[:, 0].mean():.3f} ({out[:, 1].mean():.2f}, {(out[:, 2] <= 0.05).mean():.2f})"
-                                )
-                            print(row, flush=True)
-                            rows.append(row)
-        case "power":
-            for name in options.tables or ("M1", "M2", "M3"):
-                for method in options.methods:
-                    for n in options.sizes or (1000, 3000, 10_000):
-                        out = replicate(found, options.replications, name, n, method, options.data)
-                        counts = np.bincount(out[:, 0].astype(int), minlength=4)
-                        rows.append((name, method, n, *counts, f"{out[:, 1].mean():.2f}"))
-                        print(rows[-1], flush=True)
-        case "coverage":
-            for name in options.tables or ("M1", "M2", "M3", "flights", "california_housing"):
-                for how in options.bounds:
-                    for method in options.methods:
-                        for n in options.sizes or (3000, 10_000):
-                            k = options.directions
-                            out = replicate(covered, options.replications, name, n, how, method, k, options.data)
-                            rows.append((name, how, method, n, *coverage_row(out, k)))
-                            print(rows[-1], flush=True)
-        case "privacy":
-            for name in options.tables or ("M1", "M2", "M3", "flights", "california_housing"):
-                for how in options.bounds:
-                    for method in options.methods:
-                        for n in options.sizes or (3000, 10_000):
-                            k = options.directions
-                            out = replicate(repeated, options.replications, name, n, how, method, k, options.data)
-                            value, error, truth = np.split(out, 3, axis=1)
-                            good = np.abs(value - truth) <= 2 * error
-                            mean = np.abs(value - value.mean(axis=0)) <= 2 * error
-                            rows.append(
-                                (
-                                    name,
-                                    how,
-                                    method,
-                                    n,
-                                    f"{good.mean():.2f} {good.mean(axis=0).min():.2f} "
-                                    f"{mean.mean():.2f} {mean.mean(axis=0).min():.2f}",
-                                )
-                            )
-                            print(rows[-1], flush=True)
+    with threadpool_limits(1):
+        studies[options.study](Store(options.store, options.seconds), options)
 
 
 if __name__ == "__main__":

@@ -80,10 +80,16 @@ BENCHMARKS = {
         ("gep.md", "gep-cca.md", "gep-lda.md", "gep-pca.md", "gep-second-order.md"),
         call("gep"),
     ),
-    "honest-coverage": Benchmark("whether stated errors cover the true ones", (), start("honest", "coverage")),
-    "honest-null": Benchmark("how often a fit finds what is not there", (), start("honest", "null")),
+    "forecast-grid": Benchmark(
+        "the predicted loss against the measured mean where fits fail, too",
+        ("forecast-grid.md",),
+        start("forecast_grid"),
+    ),
+    "honest-coverage": Benchmark(
+        "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
+    ),
+    "honest-level": Benchmark("how often a fit finds what is not there", (), start("honest", "level")),
     "honest-power": Benchmark("how often a fit finds what is there", (), start("honest", "power")),
-    "honest-privacy": Benchmark("which part of the stated errors privacy makes", (), start("honest", "privacy")),
     "initial-noise": Benchmark(
         "what noise the printed DP-Ini columns show", ("initial-noise.md",), call("initial_noise")
     ),

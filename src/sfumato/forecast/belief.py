@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import t as student
 
-from sfumato.forecast.described import Described, describe
+from sfumato.forecast.described import SHARP, Described, describe
 from sfumato.forecast.evidence import RELATION, Evidence, Seen
 from sfumato.forecast.stand_in import StandIn
 from sfumato.privacy.asking import drive
@@ -98,13 +98,13 @@ def test(evidence: Evidence, first: Links) -> tuple[FloatArray, float]:
 def _with_directions(evidence: Evidence, first: Links, j: int, rng: np.random.Generator) -> Described:
     """The population with the first j links, so strong that about the same singular values come out."""
     if j == 0:
-        return describe(evidence, rng)
+        return describe(evidence, rng, shape=SHARP)
     links, factors = _leading(first, j), np.full(j, 0.8)
     for _ in range(3):
-        points = describe(evidence, rng, links, factors).points
+        points = describe(evidence, rng, links, factors, SHARP).points
         seen = [_look(evidence, points, rng).strengths[:j] for _ in range(12)]
         factors = np.clip(factors * first.strengths[:j] / np.maximum(np.median(seen, axis=0), 1e-300), 0.05, 3.0)
-    return describe(evidence, rng, links, factors)
+    return describe(evidence, rng, links, factors, SHARP)
 
 
 def _looks(evidence: Evidence, points: Records, j: int, rng: np.random.Generator) -> Iterator[float]:

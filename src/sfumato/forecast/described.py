@@ -19,10 +19,10 @@ from sfumato.typing import FloatArray, IntArray
 ROUNDS = 8
 STRONGEST = 0.97
 """Most of a function of y that x is believed to explain: something has to be left for the points to differ in."""
-SHAPE = 0.5
-"""Of the gamma distribution of a skewed coordinate. Skewness, which no release tells, lets clipping take more from one
-end of y than from the other, and looks like a dependence; so it is assumed to be there, and to be strong: a test that
-takes x for more skewed than it is announces less, one that takes it for less announces what is not there."""
+SHAPE, SHARP = 3.0, 0.5
+"""Of the gamma distribution of a skewed coordinate, usually and for a test. Skewness, which no release tells, lets
+clipping take more from one end of y than from the other, and looks like a dependence. A test that takes x for more
+skewed than it is announces less; one that takes it for less announces what is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,11 @@ class Described:
 
 
 def describe(
-    evidence: Evidence, rng: np.random.Generator, links: Links | None = None, factors: FloatArray | None = None
+    evidence: Evidence,
+    rng: np.random.Generator,
+    links: Links | None = None,
+    factors: FloatArray | None = None,
+    shape: float = SHAPE,
 ) -> Described:
     """Points that the releases describe, with y depending on x by some links (none: not at all).
 
@@ -50,6 +54,8 @@ def describe(
         Their slopes are those of the released whitening.
     factors : ndarray, optional
         What the slopes are multiplied by.
+    shape : float
+        How skewed the coordinates are, less for larger values.
     """
     target, covariance = _clipped_moments(evidence)
     p, size = len(target), max(POINTS, 20 * len(target))
@@ -59,7 +65,7 @@ def describe(
     slopes = np.zeros((p, 0)) if links is None else evidence.whitening.exact_matrix.T @ links.slopes
     slopes = slopes if factors is None else slopes * factors
     gram = functions.T @ functions / size
-    noise = rng.choice([-1.0, 1.0], p) * (rng.gamma(SHAPE, size=(size, p)) - SHAPE) / np.sqrt(SHAPE)
+    noise = rng.choice([-1.0, 1.0], p) * (rng.gamma(shape, size=(size, p)) - shape) / np.sqrt(shape)
     lengths = _lengths(evidence, size)
     mean, stretch = target.copy(), np.ones(size)
     spread = covariance / max(

@@ -30,7 +30,10 @@ class Choice:
         asked = f"{self.n_directions} direction{'s were' if self.n_directions > 1 else ' was'} asked for."
         above = self.announced
         if self.given:
-            return asked if not len(self.p_values) else f"{asked} {above or 'None'} of them could be told from noise."
+            if not len(self.p_values):
+                return asked
+            told = f"{above or 'None'} of them" if above <= self.n_directions else f"{above}"
+            return f"{asked} {told} could be told from noise."
         if above == 0:
             return "No singular value stands out of the noise; one direction is kept."
         return f"{above} singular value{'s stand' if above > 1 else ' stands'} out of the noise."

@@ -116,8 +116,8 @@ def location_share(known: PartialBounds, n_records: int | None, mu: float) -> fl
     ``2 p / (n mu)^2`` is the variance of a histogram's noise, as part of the records, if the search took the whole
     budget. Where bounds are to be found it is brought to 1e-5 (a third of a per cent of the records), within reason:
     a fit that is left less than four fifths of the budget loses more than better bounds bring. Where all bounds are
-    known, only the scale inside is at stake: a few hundredths of the records may hide, and the search takes a few
-    hundredths of the budget or, where that would show too little, nothing.
+    known, only the scale inside is at stake: more records may hide, and the search takes at most a tenth of the budget
+    or, where that would show too little, nothing.
 
     >>> nothing, box = PartialBounds.nothing, PartialBounds.of(Bounds(0, 1), 15)
     >>> [round(location_share(nothing(p), 20_000, 0.237), 3) for p in (5, 15, 60)]
@@ -125,15 +125,15 @@ def location_share(known: PartialBounds, n_records: int | None, mu: float) -> fl
     >>> location_share(nothing(5), None, 0.237)
     0.12
     >>> [round(location_share(box, n, 0.237), 3) for n in (20_000, 8_000, 800)]
-    [0.022, 0.04, 0.0]
+    [0.045, 0.1, 0.0]
     """
     searches = known.unknown.size > 0
     if n_records is None:
-        return 0.12 if searches else 0.02
+        return 0.12 if searches else 0.05
     variance = 2.0 * known.asked.size / max(n_records * min(mu, 1e6), 1e-9) ** 2
     if searches:
         return float(np.clip(variance / 1e-5, 0.08, 0.20))
-    return float(np.clip(variance / 6e-5, 0.01, 0.04)) if variance < 2.8e-5 else 0.0
+    return float(np.clip(variance / 3e-5, 0.01, 0.10)) if variance < 2.8e-5 else 0.0
 
 
 def assume_bounds(

@@ -92,9 +92,9 @@ def refine(edges: FloatArray, counts: Release, n: float | None, bins: int, other
     """New edges: bins in which the n records are likely to be are cut in pieces in proportion to their counts.
 
     The open end bins cannot be cut. Edges between two bins that are all noise are dropped. If the records could be
-    anywhere (as many windows as there are bins are as likely by chance), the edges are `otherwise`.
+    anywhere (chance does as well in one of as many windows as there are pairs of bins), the edges are `otherwise`.
     """
-    if likeliest_window(counts, n)[2] <= np.log(len(counts.value)):
+    if likeliest_window(counts, n)[2] <= 2.0 * np.log(len(counts.value)):
         return np.unique(otherwise)
     heavy = likely_counts(counts, n)
     heavy[[0, -1]] = 0.0
