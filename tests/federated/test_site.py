@@ -115,7 +115,7 @@ def test_a_plan_that_is_not_known_and_safe_is_refused(consortium, changes, sente
         ({"ask": "answer", "run": "cd" * 8, "line": "magnitude", "query": QUESTION}, "propose it first"),
         (
             {"ask": "answer", "run": RUN, "line": "magnitude", "query": {"kind": "eval"}},
-            "kind that is not answered",
+            "kind that sites do not answer",
         ),
         ({"ask": "answer", "run": RUN, "line": "magnitude", "query": encode(OctaveHistograms(11))}, "another number"),
     ],
