@@ -145,6 +145,8 @@ class Press:
         self.left -= 1
         if not self.left:
             os.kill(os.getpid(), signal.SIGINT)
+    def advanced(self, fraction):
+        pass
 
 x = np.random.default_rng(0).normal(size=(500, 3))
 sir = PrivateSIR(bounds=Bounds(-3, 3), ledger="study.jsonl", method="descent")

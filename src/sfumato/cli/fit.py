@@ -218,10 +218,14 @@ def _confirm(table: TableOptions, options: EstimatorOptions, sure: bool) -> "tup
 
     Where somebody sits before a terminal, they are asked.
     """
-    with show_progress("loading the library"):
-        estimator, source = prepare(table, options)
-        public = estimator.relation == "replace" and estimator.rows_per_person is None
-        unusual = cautions(estimator.epsilon, estimator.delta, source.count() if public else None)
+    try:
+        with show_progress("loading the library"):
+            estimator, source = prepare(table, options)
+            public = estimator.relation == "replace" and estimator.rows_per_person is None
+            unusual = cautions(estimator.epsilon, estimator.delta, source.count() if public else None)
+    except (KeyboardInterrupt, SystemExit):
+        note("no record was asked about yet, so nothing was spent.")
+        raise
     for name in source.columns.features:
         sort = hint_of(name).sort
         if sort in ("identifier", "date", "code") and name not in source.columns.categorical:
