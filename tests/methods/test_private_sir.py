@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato import Bounds, Budget, Ledger, PrivateSIR, scan, sources, subspace_distance
+from sfumato import Bounds, Budget, Ledger, PrivateSIR, scan, subspace_distance
 from sfumato.privacy.accounting import total_rho
 from sfumato.records import Response
 from sfumato.sources import ArraySource
@@ -67,7 +67,7 @@ def test_neither_the_order_of_records_nor_the_size_of_chunks_changes_a_bit(data,
     assert same(first, fit(x[order], y[order]))
     few = fit(x[:120], y[:120])
     for rows in (1, 50, 119):
-        monkeypatch.setattr(sources, "chunk_rows", lambda n_features, rows=rows: rows)
+        monkeypatch.setattr("sfumato.sources.arrays.chunk_rows", lambda n_features, rows=rows: rows)
         assert len(ArraySource(x[:120], y[:120], Response()).parts()) == -(-120 // rows)
         assert same(few, fit(x[:120], y[:120]))
 
