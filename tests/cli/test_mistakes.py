@@ -41,7 +41,7 @@ MISTAKES = {
     "ragged": (("fit", "ragged.csv", "-y", "los"), "more or fewer cells"),
     "words among numbers": (("fit", "mixed.csv", "-y", "los", "--features", "age"), "column 'age' is not numeric"),
     "missing": (("fit", "gap.csv", "-y", "los"), "--drop-missing"),
-    "spreadsheet": (("fit", "table.xlsx", "-y", "los"), "use one of .csv"),
+    "spreadsheet": (("fit", "table.xlsx", "-y", "los"), "not readable as an Excel sheet"),
     "directory": (("fit", ".", "-y", "los"), "is a directory; give a file, or a pattern"),
 }
 

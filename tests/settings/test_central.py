@@ -6,12 +6,15 @@ import pyarrow.parquet as pq
 import pytest
 from threadpoolctl import threadpool_info
 
-from sfumato import scan
+from sfumato import Bounds, scan
 from sfumato.errors import InputError
 from sfumato.records import Records, Response
 from sfumato.settings.central import Central
 from sfumato.sources import MOST_ROWS, ArraySource, Source, chunk_rows
-from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.sources.formats import ParquetTable
+from sfumato.statistics.histograms import Bins, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.whitening import Whitening
 
 QUERY = ResponseHistogram(Bins(np.array([0.0, 0.5])))
 
@@ -76,3 +79,62 @@ def test_blas_gets_its_threads_back():
     before = [library["num_threads"] for library in threadpool_info()]
     Central(ArraySource(np.zeros((9, 1)), np.zeros(9), Response())).sum(QUERY)
     assert [library["num_threads"] for library in threadpool_info()] == before
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """A file of four parts, and which columns of it are decoded from now on."""
+    rng = np.random.default_rng(2)
+    table = pa.table({"a": rng.normal(size=4000), "b": rng.normal(size=4000), "y": rng.normal(size=4000)})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=1000)
+    seen, decode = [], ParquetTable.batches
+
+    def spy(self, part, columns, *more):
+        seen.append(tuple(columns))
+        return decode(self, part, columns, *more)
+
+    monkeypatch.setattr(ParquetTable, "batches", spy)
+    return tmp_path / "t.parquet", seen
+
+
+def test_after_the_first_pass_only_the_columns_of_a_question_are_decoded(asked):
+    path, seen = asked
+    adder, x = Central(scan(path, response="y", memory=0), threads=2), OctaveHistograms(2)
+    adder.check()
+    assert seen == [("a", "b", "y")] * 4
+    seen.clear()
+    for query, columns in ((QUERY, {("y",)}), (x, {("a", "b"), ("y",)})):
+        adder.sum(query)
+        assert set(seen) == columns and len(seen) == 4 * len(columns)
+        seen.clear()
+
+
+def test_what_is_kept_is_not_decoded_again_and_stays_within_the_memory_given(asked):
+    path, seen = asked
+    whitening = Whitening(Bounds(-5, 5).grid(2), np.eye(2), np.zeros(2), 3.0)
+    slices = SlicedMoments(whitening, QUERY.bins, np.arange(3), 3)
+    expected, limits = None, (0, 60_000, 130_000, 2**30)
+    decoded = []
+    for memory in limits:
+        source = scan(path, response="y", memory=memory)
+        adder = Central(source, threads=2)
+        sums = [adder.sum(slices) for _ in range(3)]
+        seen.clear()
+        sums.append(adder.sum(slices))
+        decoded.append(len(seen))
+        assert sum(source._memory._used.values()) <= memory / 2 or memory == 2**30
+        expected = sums[0] if expected is None else expected
+        assert all(np.array_equal(each, expected) for each in sums)
+    assert decoded[0] == 8 and decoded[-1] == 0 and decoded == sorted(decoded, reverse=True)
+    assert 0 < decoded[1] < 8
+
+
+def test_a_file_that_changes_between_two_passes_is_refused(tmp_path):
+    path, y = tmp_path / "t.parquet", np.arange(50.0)
+    pq.write_table(pa.table({"a": y, "y": y}), path)
+    adder = Central(scan(path, response="y", memory=0))
+    adder.check()
+    for other in (pa.table({"a": np.arange(40.0), "y": np.arange(40.0)}), pa.table({"a": -y, "y": y})):
+        pq.write_table(other, path)
+        with pytest.raises(InputError, match="changed while it was read"):
+            adder.sum(OctaveHistograms(1))

@@ -17,7 +17,7 @@ from sfumato.records import Kept, Memory, Records, Response, is_finite
 from sfumato.sources.base import MEMORY, Source, chunk_rows, kept_bytes
 from sfumato.sources.columns import Columns, check_declared, encode_cells, missing, numbers
 from sfumato.sources.formats import open_tables
-from sfumato.sources.locations import FilePath, file_of
+from sfumato.sources.locations import FilePath, file_of, stamp
 from sfumato.sources.names import choose_columns, suggest
 from sfumato.sources.responses import ResponseKind, bucket, declared_response
 from sfumato.sources.table import Kind, Table
@@ -211,7 +211,8 @@ class FileSource(Source):
 
     def _read_first(self, place: Place) -> Generator[Records, None, "_Known"]:
         """All columns at once, every value checked; what the next pass needs is remembered."""
-        known, table, row = _Known(self._memory), self._tables[place.table], 0
+        table, row = self._tables[place.table], 0
+        known = _Known(self._memory, stamp(table.path))
         counted = None if self._counted is None else np.unpackbits(self._counted[place[:2]]).astype(bool)
         for batch in table.batches(place.part, self.columns_read, chunk_rows(self.n_features), self._kinds):
             x = self._all.encode(batch)
@@ -232,8 +233,10 @@ class FileSource(Source):
     def _read_again(self, place: Place, known: "_Known") -> Iterator[Records]:
         """Only what is touched: y if it was not kept, x if a question is about it."""
         table = self._tables[place.table]
-        features = _Stream(table, place.part, self._all.features, chunk_rows(self.n_features), self._kinds)
-        responses = _Stream(table, place.part, [self._response or ""], chunk_rows(self.n_features), self._kinds)
+        features, responses = (
+            _Stream(table, known.stamp, place.part, columns, chunk_rows(self.n_features), self._kinds)
+            for columns in (self._all.features, [self._response or ""])
+        )
         for chunk in known.chunks if place.chunk is None else [known.chunks[place.chunk]]:
             y: FloatArray | IntArray
             if chunk.y is not None:
@@ -321,8 +324,8 @@ class _Chunk(NamedTuple):
 class _Known:
     """What is known of a part that was read once."""
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self, memory: Memory, stamp: object) -> None:
+        self._memory, self.stamp = memory, stamp
         self.chunks: list[_Chunk] = []
 
     @property
@@ -341,12 +344,13 @@ class _Known:
 class _Stream:
     """Some columns of a part, opened when first asked for, handed out row by row.
 
-    Where the batches of a file end may depend on the columns that are read, so rows are counted.
+    Where the batches of a file end may depend on the columns that are read, so rows are counted. A file that is no
+    longer what it was when it was first read is refused.
     """
 
-    def __init__(self, table: Table, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, table: Table, stamp: object, *wanted: Any) -> None:
         self.changed = f"data: {table.path} changed while it was read; fit a copy that does not change."
-        self._open = partial(table.batches, part, columns, rows, kinds)
+        self._path, self._stamp, self._open = table.path, stamp, partial(table.batches, *wanted)
         self._batches: Iterator[Any] | None = None
         self._row = 0
         self._rest: Any = None
@@ -361,6 +365,8 @@ class _Stream:
 
     def _take(self, count: int) -> list[Any]:
         if self._batches is None:
+            if stamp(self._path) != self._stamp:
+                raise InputError(self.changed)
             self._batches = self._open()
         found = []
         while count > 0:

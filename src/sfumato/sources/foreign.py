@@ -117,4 +117,6 @@ def _readable(path: Any, form: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"data: {path} is not readable as {form} ({type(error).__name__}).") from None
+        raise InputError(
+            f"data: {path} is not readable as {form} ({type(error).__name__}); check that it is whole, or write CSV."
+        ) from None

@@ -107,6 +107,16 @@ def bytes_in(path: FilePath) -> int:
     return int(store.get_file_info(name).size or 0)
 
 
+def stamp(path: FilePath) -> object:
+    """What changes when the file does: its size and the time of its last change; None where there is no file."""
+    if isinstance(path, Path):
+        found = path.stat() if path.exists() else None
+        return None if found is None else (found.st_size, found.st_mtime_ns)
+    store, name = _store(path.uri)
+    info = store.get_file_info(name)
+    return info.size, info.mtime_ns
+
+
 def _store(uri: str) -> tuple[Any, str]:
     from pyarrow import ArrowInvalid, fs
 
