@@ -123,6 +123,11 @@ BENCHMARKS = {
         ("persons.md", "persons-audit.md"),
         call("persons"),
     ),
+    "phd": Benchmark(
+        "curvature: principal Hessian directions beside SAVE and directional regression",
+        ("phd.md",),
+        call("phd"),
+    ),
     "real": Benchmark("what a boosted-tree model keeps on real data", ("real.md",), call("real")),
     "replay": Benchmark("replay of every private fit on hostile neighbours", ("replay.md",), start("replay")),
     "secagg": Benchmark("whether Flower's SecAgg+ can carry our sums", ("secagg.md",), start("secagg", python=FLOWER)),

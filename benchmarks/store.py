@@ -14,6 +14,9 @@ class Store:
         self._path, self._end = path, time.process_time() + seconds
         self._known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._known
+
     def get(self, key: str, make: Callable[..., Any], *args: Any) -> Any:
         """The number of that name, made if it is not known."""
         if key not in self._known:

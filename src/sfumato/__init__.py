@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.methods.lda import PrivateLDA as PrivateLDA
     from sfumato.methods.local_sir import LocalSIR as LocalSIR
     from sfumato.methods.pca import PrivatePCA as PrivatePCA
+    from sfumato.methods.phd import PrivatePHD as PrivatePHD
     from sfumato.methods.reference import DR as DR
     from sfumato.methods.reference import SAVE as SAVE
     from sfumato.methods.reference import SIR as SIR
@@ -57,6 +58,7 @@ _HOME = {
     "PrivateDR": "methods.second_order",
     "PrivateLDA": "methods.lda",
     "PrivatePCA": "methods.pca",
+    "PrivatePHD": "methods.phd",
     "PrivateSAVE": "methods.second_order",
     "PrivateSIR": "methods.sir",
     "PrivateSparsePCA": "methods.sparse_pca",

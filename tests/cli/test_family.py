@@ -21,6 +21,7 @@ WORDS = {
     "sparse-sir": ("-y", "los", "--max-features", "2", "--no-picture", *NUMBERS),
     "save": ("-y", "los", "--slices", "4", "--directions", "1", *NUMBERS),
     "dr": ("-y", "los", "--directions", "1", *NUMBERS),
+    "phd": ("-y", "los", "--directions", "1", *NUMBERS),
     "pca": ("--features", "age,[wd]*", "--bounds", "bounds.toml", "--categorical", "ward=north|south|west"),
     "sparse-pca": ("--max-features", "2", *NUMBERS),
     "lda": ("-y", "ward", "--classes", "north,south,west", "--directions", "2", *NUMBERS),

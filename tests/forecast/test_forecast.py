@@ -179,3 +179,24 @@ def test_the_terminal_shows_what_to_expect():
     console = Console(record=True, width=100)
     show_forecast(console, PrivateSIR(1.0).explain(20_000, 5))
     assert "expected loss" in console.export_text()
+
+
+def test_bounds_to_give_are_said_where_they_are_worth_more_than_epsilon():
+    few = str(PrivateSIR(1.0, 1e-6, 1).explain(300, 4))
+    assert "Give bounds for the 4 features" in few and "more than twice the epsilon" in few
+    assert "Give bounds" not in str(PrivateSIR(1.0, 1e-6, 1).explain(100_000, 6))
+    assert "Give bounds" not in str(PrivateSIR(1.0, 1e-6, 1, Bounds(-3, 3)).explain(300, 4))
+
+
+def test_a_search_in_vain_is_announced_before_the_fit_refuses_it():
+    x, y = _gaussian(300, 4, 0.5, 0)
+    assert "`fit` will refuse" in str(PrivateSIR(1.0, 1e-6, 1).explain(300, 4))
+    with pytest.raises(InputError, match="too few"):
+        PrivateSIR(1.0, 1e-6, 1).fit(x, y)
+    assert "will hardly be found" in str(PrivateSIR(1.0, 1e-6, 1, "search").explain(300, 4))
+
+
+def test_a_table_with_more_features_than_records_is_not_passed_over_in_silence():
+    text = str(PrivateSIR(1.0, 1e-6, 1, Bounds(-3, 3)).explain(150, 400))
+    assert "More features than records" in text and "PrivateSparseSIR" in text
+    assert "No loss is foreseen for more than 100" in str(PrivateSIR(1.0, 1e-6, 1, Bounds(-3, 3)).explain(9_000, 400))

@@ -22,6 +22,7 @@ FITS = {
     "sir": (sf.PrivateSIR(bounds=BOX, picture=True), "y"),
     "sparse sir": (sf.PrivateSparseSIR(bounds=BOX, max_features=3, picture=True), "y"),
     "save": (sf.PrivateSAVE(n_slices=4, bounds="search"), "y"),
+    "phd": (sf.PrivatePHD(bounds=BOX, n_directions=1), "y"),
     "dr": (sf.PrivateDR(bounds=BOX, n_directions=2, classes=["low", "high"]), "class"),
     "pca": (sf.PrivatePCA(2, relation="add-remove"), None),
     "sparse pca": (sf.PrivateSparsePCA(bounds=BOX, max_features=2), None),

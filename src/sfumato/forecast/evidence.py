@@ -12,6 +12,7 @@ from sfumato.privacy.plan import Line, Plan
 from sfumato.release import Release
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.links import Links
+from sfumato.steps.location import Reading
 from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, Relation
@@ -58,8 +59,8 @@ class Refit(Protocol):
     def look(self) -> Asking[Links]:
         """The links that the number of directions is chosen by."""
 
-    def run(self, n_directions: int) -> Asking["Seen"]:
-        """The whole fit."""
+    def run(self, n_directions: int, units: FloatArray | None = None) -> Asking["Seen"]:
+        """The whole fit, on records measured in other units (half widths)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ class Evidence:
         How noisy each line was.
     refit : Refit
         The same fit, to be made on a stand-in.
+    reading : Reading, optional
+        What the half widths were read off, if they were not given.
     """
 
     n: float
@@ -106,13 +109,29 @@ class Evidence:
     radius: float
     plan: Plan
     refit: Refit
+    reading: Reading | None = None
 
     @classmethod
-    def of(cls, heard: Heard, n: float, whitening: Whitening, ranks: Ranks, refit: Refit) -> "Evidence":
+    def of(
+        cls,
+        heard: Heard,
+        n: float,
+        whitening: Whitening,
+        ranks: Ranks,
+        refit: Refit,
+        reading: Reading | None = None,
+    ) -> "Evidence":
         """What was heard of the rough shape and other steps."""
         (histogram, lengths), (query, moments) = (_asked(heard, name) for name in KEPT)
         plan = Plan(tuple(heard.lines.values()))
-        return cls(n, whitening, ranks, lengths, histogram.radii, moments, float(query.radius), plan, refit)
+        radius = float(query.radius)
+        return cls(n, whitening, ranks, lengths, histogram.radii, moments, radius, plan, refit, reading)
+
+    def units(self, rng: np.random.Generator) -> FloatArray | None:
+        """Half widths that might have been found as well, in those that were; None where they were given."""
+        if self.reading is None:
+            return None
+        return np.asarray(self.reading.half_widths_again(rng) / self.whitening.source.half_width)
 
 
 def _asked(heard: Heard, name: str) -> tuple[Any, Release]:

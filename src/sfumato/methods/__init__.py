@@ -17,6 +17,7 @@ FAMILY = {
     "sparse-sir": "sfumato.methods.sparse_sir.PrivateSparseSIR",
     "save": "sfumato.methods.second_order.PrivateSAVE",
     "dr": "sfumato.methods.second_order.PrivateDR",
+    "phd": "sfumato.methods.phd.PrivatePHD",
     "pca": "sfumato.methods.pca.PrivatePCA",
     "sparse-pca": "sfumato.methods.sparse_pca.PrivateSparsePCA",
     "lda": "sfumato.methods.lda.PrivateLDA",

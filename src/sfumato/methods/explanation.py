@@ -2,19 +2,21 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sfumato import limits
+from sfumato.bounds import Bounds
 from sfumato.displays import Displayed
 from sfumato.errors import InputError
 from sfumato.forecast.comparison import Along, Comparison, Place, compare
 from sfumato.forecast.loss import Forecast, epsilon_needed, forecast, label_loss, records_needed
 from sfumato.forecast.populations import WIDEST, IndexResponse
-from sfumato.forecast.prospect import Prospect
+from sfumato.forecast.prospect import MARGIN, Prospect
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
+from sfumato.steps.location import Location, searches_in_vain
 from sfumato.typing import Relation
 
 SIGNALS = (0.9, 0.5, 0.2)
@@ -200,7 +202,43 @@ class Explanation(Displayed):
             f"Method with the least expected loss at this size: {self.recommended}.",
             f"A loss of {TARGET:g} at a signal of 50 % needs {enough}, or with these records {spend}.",
         ]
+        words += self._of_bounds()
         return words + (self._of_sir() if isinstance(self._prospect.population, IndexResponse) else [])
+
+    def _of_bounds(self) -> list[str]:
+        """What bounds would be worth, where they are to be found."""
+        location = getattr(self.fit, "bounds", None)
+        if not isinstance(location, Location) or not location.known.unknown.size:
+            return []
+        given = self._loss(replace(self.fit, bounds=Bounds(-1.0, 1.0)), self.budget)
+        found = self._loss(self.fit, self.budget)
+        if given > MARGIN * found:
+            return []
+        twice = Budget.approximate(2.0 * self._epsilon, self.budget.delta or 1e-6)
+        worth = ": more than twice the epsilon would gain" if given < self._loss(self.fit, twice) else ""
+        these = f"{location.known.unknown.size} features whose range is not known"
+        return [f"Give bounds for the {these}: the loss at 50 % would be about {given:.3f}, not {found:.3f}{worth}."]
+
+    def _loss(self, fit: Any, budget: Budget) -> float:
+        population, rows = self._prospect.explaining(0.5), self.rows_per_person
+        return forecast(fit, budget, self.n_samples, population, relation=self.relation, rows=rows).loss
+
+    def warnings(self) -> list[str]:
+        """What public numbers say will go wrong, in sentences; there may be nothing."""
+        location, words = getattr(self.fit, "bounds", None), []
+        public = self.relation == "replace" and self.rows_per_person is None
+        if isinstance(location, Location) and public and searches_in_vain(location, self.n_samples, self.budget.mu()):
+            start = "Bounds will hardly be found" if location.insists else "`fit` will refuse"
+            many = location.known.unknown.size
+            words.append(f"{start}: {self.n_samples} records are too few for those of {many} features; give bounds.")
+        if self.prospect is not None and not self.has_forecast and self.n_features > WIDEST:
+            few = self.n_samples <= self.n_features
+            words.append(
+                "More features than records: expect nothing better than random directions; try PrivateSparseSIR."
+                if few and isinstance(self.prospect.population, IndexResponse)
+                else f"No loss is foreseen for more than {WIDEST} features."
+            )
+        return words
 
     def _of_sir(self) -> list[str]:
         share = self.limit.privacy / self.limit.value
@@ -229,6 +267,7 @@ class Explanation(Displayed):
             lines += [*_table(headings, self.expectations()), *self.advice()]
         elif self.prospect is None:
             lines.append(NO_FORECAST)
+        lines += self.warnings()
         return "\n".join(lines)
 
 

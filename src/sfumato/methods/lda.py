@@ -154,7 +154,7 @@ class DiscriminantTask:
         """The fit in the units of x."""
         grid = located.grid
         to_z = whitening.exact_matrix / grid.half_width
-        back = np.asarray(np.linalg.pinv(to_z), dtype=np.float64)
+        back = grid.half_width[:, None] * whitening.inverse
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
         centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
         return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), located, centre)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,7 +13,7 @@ from sfumato.errors import InputError
 from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, PARAMETERS, About, Attack, finding
-from sfumato.methods.base import PrivateReducer, location_of, open_session
+from sfumato.methods.base import Planned, PrivateReducer, location_of, open_session
 from sfumato.methods.parameters import directions_of
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
@@ -149,8 +149,44 @@ class SecondOrderOutcome:
     centre: FloatArray
 
 
-class _SecondOrder(PrivateReducer):
-    """Parameters, ``fit`` and what it keeps, for either kernel."""
+class KernelTask(Planned, Protocol):
+    """What is public about a fit whose directions are eigenvectors of a kernel."""
+
+    def run(self) -> Asking[SecondOrderOutcome]:
+        """Walk the plan."""
+
+
+class KernelReducer(PrivateReducer):
+    """``fit`` and what it keeps, for directions that are eigenvectors of a kernel of slice moments."""
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> KernelTask:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
+        """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y.
+
+        `groups` says whose row it is, and `response_kind` declares what y is, as in `PrivateSIR.fit`.
+        """
+        session = open_session(self, X, y, groups, response_kind=response_kind)
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        outcome = drive(task.run(), session.open(task))
+        self.directions_ = outcome.spectrum.directions
+        self.standard_errors_ = outcome.spectrum.standard_errors
+        self.eigenvalues_ = outcome.fit.eigenvalues
+        self.choice_ = outcome.fit.choice
+        self.mean_ = outcome.centre
+        self._keep_bounds(outcome.located)
+        self.ledger_ = session.ledger
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+class _SecondOrder(KernelReducer):
+    """Parameters of either kernel."""
 
     _kernel: ClassVar[Kernel]
 
@@ -181,34 +217,12 @@ class _SecondOrder(PrivateReducer):
         self.ledger = ledger
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
-        """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y.
-
-        `groups` says whose row it is, and `response_kind` declares what y is, as in `PrivateSIR.fit`.
-        """
-        session = open_session(self, X, y, groups, response_kind=response_kind)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        outcome = drive(task.run(), session.open(task))
-        self.directions_ = outcome.spectrum.directions
-        self.standard_errors_ = outcome.spectrum.standard_errors
-        self.eigenvalues_ = outcome.fit.eigenvalues
-        self.choice_ = outcome.fit.choice
-        self.mean_ = outcome.centre
-        self._keep_bounds(outcome.located)
-        self.ledger_ = session.ledger
-        return self
-
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SecondOrderTask:
         slices = self.n_slices
         if not isinstance(slices, Integral) or isinstance(slices, bool) or not 2 <= int(slices) <= 48:
             raise InputError(f"n_slices must be an integer from 2 to 48, got {slices!r}.")
         k, bounds = directions_of(self.n_directions, n_features), location_of(self, n_features, n_records)
         return SecondOrderTask(n_features, n_records, response, k, bounds, self._kernel, int(slices))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _about(title: str, make: Callable[[], type]) -> About:

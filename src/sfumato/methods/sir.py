@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, GivenBounds
+from sfumato.bounds import Bounds, GivenBounds, Grid
 from sfumato.errors import InputError
 from sfumato.forecast.belief import Belief, Verdict, choose_by_test
 from sfumato.forecast.evidence import Evidence, Heard, Seen
@@ -140,20 +140,21 @@ class Again:
 
     def look(self) -> Asking[Links]:
         """The links that the number of directions is chosen by."""
-        task, (ranks, n, whitening) = self.task, (yield from self._shape())
+        task, (ranks, n, whitening) = self.task, (yield from self._shape(None))
         return (yield from task.solver.look(whitening, ranks, n, task.n_directions))
 
-    def run(self, n_directions: int) -> Asking[Seen]:
-        """The whole fit."""
-        ranks, n, whitening = yield from self._shape()
+    def run(self, n_directions: int, units: FloatArray | None = None) -> Asking[Seen]:
+        """The whole fit, on records measured in other units (half widths)."""
+        ranks, n, whitening = yield from self._shape(units)
         fit = yield from self.task.solver.run(whitening, ranks, n, n_directions)
-        return Seen(fit.links, ranks.probabilities, whitening.exact_matrix)
+        return Seen(fit.links, ranks.probabilities, whitening.exact_matrix / whitening.source.half_width)
 
-    def _shape(self) -> Asking[tuple[Ranks, float, Whitening]]:
+    def _shape(self, units: FloatArray | None) -> Asking[tuple[Ranks, float, Whitening]]:
         task, ranks = self.task, self.ranks
         if self.counted:
             ranks = yield from task.ranking.count(ranks.bins, task.n_records)
-        n, grid = records_of(task, ranks), Bounds(-1.0, 1.0).grid(task.n_features)
+        p, n = task.n_features, records_of(task, ranks)
+        grid = Grid(np.zeros(p), np.ones(p) if units is None else units)
         whitening = yield from task.shape.run(grid, n)
         return ranks, n, whitening
 
@@ -179,7 +180,7 @@ def solve(
     fit = yield from heard.of(task.solver.run(whitening, ranks, n, task.n_directions, chooser if automatic else None))
     signs = signs_of(fit.links, ranks.probabilities, fit.choice.n_directions, ranks.is_ordered)
     directions = unit_directions(fit.links, whitening.exact_matrix / grid.half_width, signs)
-    evidence = Evidence.of(heard, n, whitening, ranks, again)
+    evidence = Evidence.of(heard, n, whitening, ranks, again, located.reading)
     belief = Belief(evidence, fit.first, fit.links, fit.choice, grid.half_width, signs, tested)
     picture = None
     if task.picture > 0:
@@ -200,7 +201,7 @@ def with_picture(part: float, *steps: Step) -> tuple[Step, ...]:
 
 def _scale(whitening: Whitening) -> FloatArray:
     """Released standard deviation of each feature: the root of the diagonal of ``(W^T W)^-1``."""
-    inverse = np.linalg.pinv(whitening.exact_matrix)
+    inverse = whitening.inverse
     return np.asarray(np.linalg.norm(inverse, axis=1) * whitening.source.half_width)
 
 

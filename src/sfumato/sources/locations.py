@@ -59,7 +59,7 @@ def is_remote(name: str) -> bool:
 def find_remote(pattern: str) -> list[RemoteFile]:
     """The objects whose address matches, sorted."""
     scheme, host, path, query, _ = urlsplit(pattern)
-    fixed = path.split("*")[0].split("?")[0].split("[")[0]
+    fixed = path.split("*")[0]  # a question mark begins the query of an address
     if fixed == path:
         return [RemoteFile(pattern)]
     folder = fixed.rpartition("/")[0]

@@ -1,8 +1,10 @@
 """Residual products: the gradient of least squares, each record's share of it bounded."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins, Histogram
@@ -15,6 +17,9 @@ RESIDUAL_UNITS = 2.0**13
 LARGEST = 2.0**20
 """Residual coordinates are cut here (128 expected lengths), so that squared lengths are exact."""
 LARGEST_COEFFICIENT = 2.0**10
+_MANY = 64
+_BLOCK, _LEAST_ROWS = 2**19, 2**9
+"""Numbers of e that are worked on together, 4 MiB, and the fewest records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +56,36 @@ class Residual:
 
         C is an integer multiple of 2**-bits, so ``C^T z`` is exact; f is rounded to the same grid.
         """
-        z = self.whitening.integers(records)
+        z, index = self.whitening.integers(records), self.bins.index(records)
+        return z, self._residuals(z, index)
+
+    def blocks(self, records: Records) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """z, e and ``|z|^2 |e|^2`` of a few records at a time, so that e stays small where y has many classes."""
+        z, squares = self.whitening.integers(records), self.whitening.squared_norms(records)
+        index = self.bins.index(records)
+        rows = max(_LEAST_ROWS, _BLOCK // self.table.shape[1])
+        for begin in range(0, len(z), rows):
+            here = slice(begin, begin + rows)
+            e = self._residuals(z[here], index[here])
+            yield z[here], e, squares[here] * np.einsum("ij,ij->j", e, e)
+
+    def _residuals(self, z: FloatArray, index: NDArray[np.int16]) -> FloatArray:
         bits = min(20, 25 - z.shape[1].bit_length())
-        table = np.rint(self.table * (self.whitening.unit * 2.0**bits))
+        e = np.rint(self.table * (self.whitening.unit * 2.0**bits)).T
+        if not self.coefficients.any():  # the first step: e is a function of the bin alone
+            of_bins = self._rounded(e, bits)
+            wide = len(of_bins) > _MANY  # whole rows of the table are copied faster than single numbers are picked
+            return np.ascontiguousarray(of_bins.T).take(index, axis=0).T if wide else of_bins.take(index, axis=1)
         bounded = np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
-        e = table.T.take(self.bins.index(records), axis=1)
+        e = e.take(index, axis=1)
         e -= np.rint(bounded * 2.0**bits).T @ z.T
+        return self._rounded(e, bits)
+
+    def _rounded(self, e: FloatArray, bits: int) -> FloatArray:
+        """In grid units, cut to what is exact; in place."""
         e /= self.whitening.unit * 2.0**bits * self.unit
         np.rint(e, out=e)
-        return z, np.clip(e, -LARGEST, LARGEST, out=e)
-
-    def squared_products(self, records: Records, e: FloatArray) -> FloatArray:
-        """``|z|^2 |e|^2`` of each record, in grid units; each factor exact, their product rounded once."""
-        return np.asarray(self.whitening.squared_norms(records) * np.einsum("ij,ij->j", e, e))
+        return np.clip(e, -LARGEST, LARGEST, out=e)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +113,12 @@ class ResidualHistogram(Histogram):
         return f"histogram of the residual sizes, {self.BINS} bins"
 
     def of(self, records: Records) -> IntArray:
-        z, e = self.residual.integers(records)
-        unit = self.residual.unit / self.residual.whitening.unit / np.sqrt(z.shape[1])
+        unit = self.residual.unit / self.residual.whitening.unit / np.sqrt(len(self.residual.coefficients))
         edges = (self.sizes[:-1] / unit) ** 2
-        return np.bincount(np.searchsorted(edges, self.residual.squared_products(records, e)), minlength=self.BINS)
+        counts = np.zeros(self.BINS, dtype=np.int64)
+        for _, _, squared in self.residual.blocks(records):
+            counts += np.bincount(np.searchsorted(edges, squared), minlength=self.BINS)
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +162,8 @@ class ResidualProduct(BoundedSum):
         return f"residual products, {rows} x {columns}, each record at most {self.size:.4g} sqrt({rows})"
 
     def of(self, records: Records) -> IntArray:
-        z, e = self.residual.integers(records)
-        e *= shrinkage(self.residual.squared_products(records, e), self.limit)
-        return as_integers((np.trunc(e, out=e) @ z).T)
+        total = np.zeros(self.shape[::-1])
+        for z, e, squared in self.residual.blocks(records):
+            e *= shrinkage(squared, self.limit)
+            total += np.trunc(e, out=e) @ z
+        return as_integers(total.T)

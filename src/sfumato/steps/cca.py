@@ -95,7 +95,7 @@ class JointPairs:
         rough = yield from self.shape.run(grid, n)
         whitening = rounder((yield from self.rounder.run(rough, n)))
         joint = yield from self.joint.run(whitening, n)
-        back = np.linalg.pinv(whitening.exact_matrix / grid.half_width)
+        back = grid.half_width[:, None] * whitening.inverse
         repaired = raised(joint.matrix, noise_edge(joint.noise_std, grid.n_features))
         found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, k)
         return grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found

@@ -64,6 +64,6 @@ def rounder(found: Covariance) -> Whitening:
     root = inverse_root(found.matrix, noise_edge(found.noise_std, p))
     matrix = root @ old.exact_matrix
     size = float(np.clip(np.trace(found.matrix) / p, 0.25, 4.0))
-    back = np.linalg.pinv(old.exact_matrix)
+    back = old.inverse
     mean = np.clip(old.mean + back @ found.mean, -1.0, 1.0)
     return Whitening(old.source, matrix * np.sqrt(size), mean, old.cap)

@@ -94,11 +94,13 @@ class Located:
 
     `unit` has the centre and half width of the grid, where the spread inside the bounds was looked for; None: they
     are those of the bounds. `unseen` marks features whose records showed no spread, so that the scale is a guess.
+    `reading` is what the units were read off, if they were.
     """
 
     bounds: Bounds
     unseen: NDArray[np.bool_]
     unit: tuple[FloatArray, FloatArray] | None = None
+    reading: "Reading | None" = None
 
     @property
     def grid(self) -> Grid:
@@ -146,6 +148,11 @@ def assume_bounds(
     return replace(bounds, known=known, share=share) if share > 0.0 else Bounds(-box, box)
 
 
+def searches_in_vain(location: Location, n_records: int, mu: float) -> bool:
+    """Whether public numbers say that hardly any bounds will be found."""
+    return bool(n_records * mu < HOPELESS * np.sqrt(location.known.unknown.size))
+
+
 def check_search(location: Location, n_records: int | None, mu: float, stacklevel: int = 2) -> None:
     """Refuse a search that public numbers say is in vain, and warn of one that may miss features.
 
@@ -155,13 +162,12 @@ def check_search(location: Location, n_records: int | None, mu: float, stackleve
     unknown = location.known.unknown.size
     if n_records is None or not unknown or location.insists:
         return
-    strength = n_records * mu / np.sqrt(unknown)
-    if strength < HOPELESS:
+    if searches_in_vain(location, n_records, mu):
         raise InputError(
             f"bounds: {n_records} records are too few to find those of {unknown} features within this budget; give "
             "bounds, if only of some features ({'age': (0, 120)}), raise epsilon, or insist with bounds='search'."
         )
-    if strength < DOUBTFUL:
+    if n_records * mu < DOUBTFUL * np.sqrt(unknown):
         warnings.warn(
             f"bounds: with {n_records} records and this budget, those of {unknown} features are found roughly, "
             "and features far from zero (years, dates, offsets) may be dropped; give bounds for these.",
@@ -222,9 +228,10 @@ def _search(location: Location, n_records: int | None) -> Asking[Located]:
         if zoomed.size:
             view.zoom(zoomed, counts, _total(counts, n_records))
     counts = yield from ask(_about(DistanceHistograms(view.middle[asked], view.step[asked]), asked, known), "distance")
-    located = _bounds(known, view, counts, n_records)
+    reading = Reading(known, view, counts, n_records)
+    located = reading.located()
     if not location.standardises:
-        return located
+        return replace(located, reading=reading)
     counts = yield from ask(LinearHistograms(located.bounds.lower, located.bounds.upper, STANDARD_BINS), "standard")
     return Located(_standard(located.bounds, counts), located.unseen)
 
@@ -270,6 +277,27 @@ class _View:
         self.middle[at] = low[found] / 2 + high[found] / 2
         # Where no part of the window holds half, the records are spread over it: they are told apart to within a bin.
         self.step[columns] = width
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What units are read off: the histograms of distances, about middles that were found before."""
+
+    known: PartialBounds
+    view: _View
+    counts: Release
+    n_records: int | None
+
+    def located(self) -> Located:
+        """Bounds and units."""
+        return _bounds(self.known, self.view, self.counts, self.n_records)
+
+    def half_widths_again(self, rng: np.random.Generator) -> FloatArray:
+        """Half widths that other noise might have told; counts that are hardly more than noise are taken for none."""
+        noise = self.counts.noise_std
+        clear = np.where(self.counts.value > 2.0 * noise, self.counts.value, 0.0)
+        counts = Release(clear + noise * rng.standard_normal(noise.shape), noise)
+        return replace(self, counts=counts).located().grid.half_width
 
 
 def _bounds(known: PartialBounds, view: _View, counts: Release, n_records: int | None) -> Located:

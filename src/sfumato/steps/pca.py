@@ -117,7 +117,7 @@ class Components:
             return (yield from _again(grid, rough, n, self.refined))
         whitening = _revealing(grid, rough, k)
         refined = yield from self.refined.run(whitening, n)
-        back = np.asarray(np.linalg.pinv(whitening.exact_matrix), dtype=np.float64)
+        back = whitening.inverse
         mean = np.clip(rough.mean + back @ refined.mean, -1.0, 1.0)
         found = back @ refined.matrix @ back.T
         whole_variance = max(float(np.trace(rough.covariance)), rough.noise_std) / rough.shrinkage

@@ -141,8 +141,8 @@ class SliceKernel:
         query = SliceSecondMoments(whitening, ranks.bins, slice_of, len(edges) - 1)
         released = yield from ask(query, "slices")
         shares = np.maximum(np.bincount(slice_of, ranks.probabilities, minlength=query.n_slices), 0.5 / query.n_slices)
-        raw = _slices(released.value, released.noise_std, n * shares / shares.sum(), shares / shares.sum())
-        root, mean = _rewhiten(raw)
+        raw = slice_moments(released.value, released.noise_std, n * shares / shares.sum(), shares / shares.sum())
+        root, mean = rewhiten(raw)
         slices = raw.rewhitened(root, mean)
         found = save_kernel(slices, root) if self.kernel == "save" else dr_kernel(slices, root)
         values, vectors = spectrum(found)
@@ -155,7 +155,8 @@ class SliceKernel:
         return SecondOrder(vectors[:, :k] * np.sqrt(leading / scale), root, noise_std, leading, choice)
 
 
-def _slices(value: FloatArray, noise_std: FloatArray, sizes: FloatArray, shares: FloatArray) -> SliceMoments:
+def slice_moments(value: FloatArray, noise_std: FloatArray, sizes: FloatArray, shares: FloatArray) -> SliceMoments:
+    """Moments by slice of so many records, from the released sums of `SliceSecondMoments`."""
     h = len(sizes)
     p = int((np.sqrt(9 + 8 * value.shape[1]) - 3) / 2 + 0.5)
     seconds = np.stack([upper_to_full(value[i, p:] / sizes[i], p) for i in range(h)])
@@ -163,7 +164,7 @@ def _slices(value: FloatArray, noise_std: FloatArray, sizes: FloatArray, shares:
     return SliceMoments(shares, means, seconds, noise_std[:, 0] / sizes, noise_std[:, p] / sizes)
 
 
-def _rewhiten(slices: SliceMoments) -> tuple[FloatArray, FloatArray]:
+def rewhiten(slices: SliceMoments) -> tuple[FloatArray, FloatArray]:
     """Root of the inverse covariance of all (clipped) records, and their mean."""
     mean = slices.shares @ slices.means
     second = np.tensordot(slices.shares, slices.seconds, axes=1)
