@@ -2,9 +2,19 @@
 
 import pytest
 
+from sfumato.methods import FAMILY
 from sfumato.sources.formats import open_tables
 from sfumato.web.desk import Desk
-from sfumato.web.forms import FormError, Terms, columns_of, fields_of, first_fields, read_declaration, read_settings
+from sfumato.web.forms import (
+    METHODS,
+    FormError,
+    Terms,
+    columns_of,
+    fields_of,
+    first_fields,
+    read_declaration,
+    read_settings,
+)
 
 RECORDS, PERSONS = Terms("replace", "record"), Terms("add-remove", "person")
 
@@ -29,6 +39,10 @@ def test_the_first_form_leaves_out_ids_and_text_and_suggests_ranges_from_names(c
     assert [fields[f"role-{i}"] for i in range(6)] == ["out", "feature", "feature", "feature", "out", "feature"]
     assert (fields["lower-1"], fields["upper-1"]) == ("0", "120")
     assert "lower-3" not in fields
+
+
+def test_every_method_of_the_family_is_offered():
+    assert set(METHODS) == set(FAMILY)
 
 
 def test_a_form_becomes_a_declaration_and_back(columns, filled):

@@ -73,11 +73,13 @@ def plot_forecast(estimator: Any, ax: Any = None) -> Any:
         raise InputError("there is no forecast for this fit: its method has none, or the number of records is private.")
     axes = _axes(ax)
     for i, (size, losses) in enumerate(zip(seen.sizes, seen.losses, strict=True)):
-        here = i == seen.here[0]
-        axes.plot(seen.budgets, losses, marker="o", color=BAR if here else PLAIN, label=f"{size:,} records")
+        colour, line = (BAR, "-") if i == seen.here[0] else (PLAIN, "-" if i else ":")
+        axes.plot(seen.budgets, losses, line, marker="o", color=colour, label=f"{size:,} records")
     axes.axhline(seen.plain[seen.here[0]], color="black", linestyle="--", linewidth=0.8, label="without privacy")
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.set_xticks(seen.budgets, [f"{budget:g}" for budget in seen.budgets], minor=False)
+    axes.minorticks_off()
     axes.set_xlabel(f"{seen.budget_name} of the whole run")
     axes.set_ylabel("expected distance")
     axes.legend(frameon=False)

@@ -30,6 +30,7 @@ METHODS = {
     "sparse-sir": "the same, of very many columns (sparse SIR)",
     "save": "even, curved relations (SAVE)",
     "dr": "even and odd relations (directional regression)",
+    "phd": "curved relations, by second derivatives (principal Hessian directions)",
     "lda": "directions that separate classes (LDA)",
     "pca": "principal components (PCA)",
     "sparse-pca": "principal components of few columns (sparse PCA)",
