@@ -8,6 +8,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.federated import simulate
+from sfumato.methods import FAMILY, load
 
 NAMES = ["a", "b", "c", "d"]
 CLASSES = ["no", "yes"]
@@ -18,7 +19,8 @@ ESTIMATORS = {
     "sir of classes": (sf.PrivateSIR(classes=CLASSES), "text"),
     "sparse sir": (sf.PrivateSparseSIR(), "number"),
     "save": (sf.PrivateSAVE(), "number"),
-    "dr": (sf.PrivateDR(), "number"),
+    "dr": (load(FAMILY["dr"])(), "number"),
+    "phd": (load(FAMILY["phd"])(), "number"),
     "lda": (sf.PrivateLDA(), "text"),
     "lda of classes": (sf.PrivateLDA(classes=CLASSES), "text"),
     "pca": (sf.PrivatePCA(2), None),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sfumato import Bounds, InputError, PrivateDR, PrivatePCA, PrivateSAVE, PrivateSIR, PrivateSparseSIR
+from sfumato import Bounds, InputError, PrivatePCA, PrivateSAVE, PrivateSIR, PrivateSparseSIR
 from sfumato.research import DPSIR, RayleighFlowPCA
 
 
@@ -17,7 +17,6 @@ def test_a_plan_needs_sizes_of_which_a_guess_will_do(estimator, n, p):
     "estimator",
     [
         PrivateSAVE(classes=[0, 1]),
-        PrivateDR(classes=[0, 1]),
         RayleighFlowPCA(),
         DPSIR(n_directions=1, bounds=Bounds(-1, 1)),
     ],

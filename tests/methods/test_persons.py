@@ -13,7 +13,7 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.federated import simulate
 from sfumato.forecast import forecast
 from sfumato.local import SliceRandomiser
-from sfumato.methods import added, load
+from sfumato.methods import FAMILY, added, load
 from sfumato.model import load_model, save_model
 from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.privacy.unit import RECORD, Unit, neighbours, unit_from
@@ -53,7 +53,8 @@ ESTIMATORS = [
     sf.PrivateSIR(bounds=BOX, n_directions=1, picture=True),
     sf.PrivateSparseSIR(bounds=BOX, n_directions=1, max_features=2),
     sf.PrivateSAVE(bounds=BOX, n_directions=1),
-    sf.PrivateDR(bounds=BOX, n_directions=1),
+    load(FAMILY["dr"])(bounds=BOX, n_directions=1),
+    load(FAMILY["phd"])(bounds=BOX, n_directions=1),
     sf.PrivatePCA(bounds=BOX),
     sf.PrivateSparsePCA(bounds=BOX, max_features=2),
     sf.PrivateLDA(bounds=BOX, n_directions=1, classes=["low", "high"]),

@@ -6,10 +6,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
+from sfumato.methods import FAMILY, load
 
 NAMES = ["a", "b", "c", "d"]
 BOX = sf.Bounds(-5, 5)
-EXPLAINING = [sf.PrivateSIR, sf.PrivateSparseSIR, sf.PrivateSAVE, sf.PrivateDR]
+EXPLAINING = [load(FAMILY[name]) for name in ("sir", "sparse-sir", "save", "dr", "phd")]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,6 @@ CASES = {
     "paper": (DPSIR(bounds=BOX), "y", "sliced inverse regression", "Xia, Zhang and Cai"),
     "sparse": (sf.PrivateSparseSIR(bounds=BOX), "y", "sparse sliced inverse regression", "sign screening"),
     "save": (sf.PrivateSAVE(bounds=BOX), "y", "sliced average variance", "eigenvalue"),
-    "dr": (sf.PrivateDR(bounds=BOX, n_directions=1), "y", "directional regression", "eigenvalue"),
     "pca": (sf.PrivatePCA(2, bounds=BOX), None, "principal components", "of the variance"),
     "cca": (sf.PrivateCCA(n_directions=1), "second", "canonical correlations", "correlation"),
     "lda": (sf.PrivateLDA(bounds=BOX, classes=["low", "high"]), "class", "linear discriminants", "between classes"),

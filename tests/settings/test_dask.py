@@ -21,7 +21,6 @@ from sfumato import (
     InputError,
     Ledger,
     PrivateCCA,
-    PrivateDR,
     PrivateLDA,
     PrivatePCA,
     PrivateSAVE,
@@ -31,6 +30,7 @@ from sfumato import (
     progress,
     scan,
 )
+from sfumato.methods import FAMILY, load
 from sfumato.privacy.budget import Budget
 from sfumato.settings import adder_of
 from sfumato.statistics.histograms import OctaveHistograms
@@ -72,7 +72,8 @@ CASES = {
     "cca": (PrivateCCA(1, bounds=BOX, y_bounds=BOX), {"second": ["y"]}),
     "lda": (PrivateLDA(bounds=BOX, classes=["ash", "oak"]), {"response": "kind", "classes": ["ash", "oak"]}),
     "save": (PrivateSAVE(bounds=BOX), {"response": "y"}),
-    "dr": (PrivateDR(bounds=BOX), {"response": "y"}),
+    "dr": (load(FAMILY["dr"])(bounds=BOX), {"response": "y"}),
+    "phd": (load(FAMILY["phd"])(bounds=BOX), {"response": "y"}),
 }
 
 
