@@ -38,7 +38,8 @@ def moved(case, rows, seed=0):
 @pytest.mark.parametrize("name", list(cases(12.0, DELTA, "replace")))
 def test_no_fit_moves_further_for_a_person_than_it_says(name, relation):
     found, spent = moved(cases(12.0, DELTA, relation)[name], rows=2)
-    assert 0.15 * spent < found <= spent * (1 + 1e-9)
+    # Of the twenty pairs tried none is the worst; the lower bound says that the attack sees something at all.
+    assert 0.05 * spent < found <= spent * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -51,7 +51,7 @@ def test_a_clone_has_the_same_parameters_and_no_fit(data):
 
 def test_fitting_again_forgets_the_first_fit(data):
     x, y = data
-    sir = PrivateSIR(bounds="search", random_state=0)
+    sir = PrivateSIR(bounds="search", method="descent", random_state=0)
     first = sir.fit(pd.DataFrame(x, columns=list("abc")), y).ledger_
     sir.fit(x[:, :2], y)
     assert sir.directions_.shape[1] == 2 and not hasattr(sir, "feature_names_in_")

@@ -148,7 +148,7 @@ def fit(
     if dry_run:
         _rehearse(table, options)
     else:
-        _run(table, options, _confirm(table, options, yes), out, cap_ledger)
+        _run(table, options, out, cap_ledger, yes)
 
 
 def explain(
@@ -213,42 +213,47 @@ def _rehearse(table: TableOptions, options: EstimatorOptions) -> None:
     show_plan(stdout(), plan, f"Plan for {size} of {features} features; nothing was spent")
 
 
-def _confirm(table: TableOptions, options: EstimatorOptions, sure: bool) -> "tuple[Any, FileSource]":
-    """Estimator and records, once what names and public numbers make one stop at is said.
+def _doubts(estimator: Any, source: "FileSource") -> list[str]:
+    """What names and public numbers make one stop at; of a rehearsal only the names."""
+    public = estimator.relation == "replace" and estimator.rows_per_person is None
+    odd = {name: hint_of(name).sort for name in source.columns.features if name not in source.columns.categorical}
+    found = [
+        f"the name of the feature {name!r} looks like that of {ODD[sort]}; leave it out with --exclude if it is one."
+        for name, sort in odd.items()
+        if sort in ODD
+    ]
+    if estimator.rho is not None or estimator.random_state is not None:
+        return found
+    return [*found, *cautions(estimator.epsilon, estimator.delta, source.count() if public else None)]
 
-    Where somebody sits before a terminal, they are asked.
-    """
-    try:
-        with show_progress("loading the library"):
-            estimator, source = prepare(table, options)
-            public = estimator.relation == "replace" and estimator.rows_per_person is None
-            unusual = cautions(estimator.epsilon, estimator.delta, source.count() if public else None)
-    except (KeyboardInterrupt, SystemExit):
-        note("no record was asked about yet, so nothing was spent.")
-        raise
-    for name in source.columns.features:
-        sort = hint_of(name).sort
-        if sort in ("identifier", "date", "code") and name not in source.columns.categorical:
-            note(f"the name of the feature {name!r} looks like that of {ODD[sort]}; leave it out with --exclude if so.")
-    for sentence in unusual if estimator.rho is None and estimator.random_state is None else ():
+
+def _confirm(doubts: list[str]) -> list[str]:
+    """Ask whoever sits before a terminal; what nobody could be asked about is told when the fit is done."""
+    if not doubts or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return doubts
+    for sentence in doubts:
         note(sentence)
-        if not sure and sys.stdin.isatty() and sys.stderr.isatty() and not typer.confirm("Go on?", err=True):
-            raise InputError("fit: it was not confirmed, so nothing was spent.")
-    return estimator, source
+    if not typer.confirm("Go on?", err=True):
+        raise InputError("fit: it was not confirmed, so nothing was spent.")
+    return []
 
 
 def _run(
     table: TableOptions,
     options: EstimatorOptions,
-    prepared: "tuple[Any, FileSource]",
     given: Path | None,
     cap_ledger: Path | None,
+    sure: bool,
 ) -> None:
     out = given or default_directory(options.estimator)
     again = (out / "model.json").exists()
     ledger: FileLedger | None = None
     with new_directory(out) as draft, _notes():
         try:
+            with show_progress("loading the library"):
+                prepared = prepare(table, options)
+                doubts = _doubts(*prepared)
+            doubts = doubts if sure else _confirm(doubts)
             with show_progress("loading the library") as bar:
                 from sfumato.cli.show import show_document, show_files
                 from sfumato.methods.reporting import Origin
@@ -264,6 +269,8 @@ def _run(
     show_document(stdout(), shown, table.title, meanings(fitted))
     if ledger is not None:
         say_what_is_left(ledger)
+    for sentence in doubts:
+        note(sentence)
     if again:
         note(f"{out} held an earlier fit, now replaced; what it spent is still spent.")
     show_files(stdout(), [(str(out / name), purpose) for name, purpose in RESULTS.items()])
