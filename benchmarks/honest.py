@@ -164,6 +164,11 @@ def covered(name: str, n: int, how: str, method: str, k: int, data: Path, seed: 
     }
 
 
+def _command(study: str, options: argparse.Namespace) -> str:
+    tables = " --tables " + " ".join(repr(name) for name in options.tables) if options.tables else ""
+    return f"python -m benchmarks.honest {study} --replications {options.replications}{tables}"
+
+
 def level_study(store: Store, options: argparse.Namespace) -> None:
     """y unrelated to x."""
     rows, data, seeds = [], options.data, range(FIRST_SEED, FIRST_SEED + options.replications)
@@ -181,7 +186,7 @@ def level_study(store: Store, options: argparse.Namespace) -> None:
     each = 4 * options.replications
     write(
         "honest-level",
-        f"python -m benchmarks.honest level --replications {options.replications}",
+        _command("level", options),
         "False findings\n"
         f'y shuffled, epsilon = 1, delta = 1e-6, `n_directions="auto"`; {each} fits a cell: both methods, numbers and '
         "classes. Per cent of fits that announce a direction, and per cent that call it reliable. 'found': the search "
@@ -201,7 +206,7 @@ def power_study(store: Store, options: argparse.Namespace) -> None:
         rows.append((name, n, 2 if name == "M3" else 1, *(f"{c / options.replications:.2f}" for c in counts[:4])))
     write(
         "honest-power",
-        f"python -m benchmarks.honest power --replications {options.replications}",
+        _command("power", options),
         "Directions found\n"
         "Ten features, epsilon = 1, delta = 1e-6, bounds given, descent: part of fits that announce each number.",
         ("model", "n", "true", "0", "1", "2", "3"),
@@ -234,7 +239,7 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         )
     write(
         "honest-coverage",
-        f"python -m benchmarks.honest coverage --replications {options.replications}",
+        _command("coverage", options),
         "Coverage of two standard errors\n"
         f"n = {n:,}, epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples; "
         "part of the entries of `directions_` within two `standard_errors_` of their mean over fits, of the first and "
