@@ -88,8 +88,10 @@ BENCHMARKS = {
     "honest-coverage": Benchmark(
         "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
     ),
-    "honest-level": Benchmark("how often a fit finds what is not there", (), start("honest", "level")),
-    "honest-power": Benchmark("how often a fit finds what is there", (), start("honest", "power")),
+    "honest-level": Benchmark(
+        "how often a fit finds what is not there", ("honest-level.md",), start("honest", "level")
+    ),
+    "honest-power": Benchmark("how often a fit finds what is there", ("honest-power.md",), start("honest", "power")),
     "initial-noise": Benchmark(
         "what noise the printed DP-Ini columns show", ("initial-noise.md",), call("initial_noise")
     ),
