@@ -1,6 +1,6 @@
 """Whether what a fit says about itself is true: false findings, power, errors, verdicts.
 
-    python -m benchmarks.honest level --replications 10 --data ../shared/data
+    python -m benchmarks.honest level --replications 10 --data data
 
 A table is a population; a fit sees a fresh sample of it, with replacement. Cells that are done are kept in the file
 that ``--store`` names, so that a study can be run in pieces.
