@@ -29,7 +29,7 @@ def moved(case, rows, seed=0):
     """mu of a fit on a bad pair of persons, and mu of a Gaussian release of the zCDP cost it states."""
     case.estimator.set_params(rows_per_person=rows)
     known = grouped(case)
-    d, d_prime = worst_person(known, rows, seed=1, tries=20)
+    d, d_prime = worst_person(known, rows, seed=1, tries=60)
     fitted, transcript = known.listened(d, SeededNoise(seed))
     return realised(transcript, d.counted(rows), d_prime.counted(rows)), np.sqrt(2.0 * fitted.ledger_.rho)
 
@@ -38,8 +38,7 @@ def moved(case, rows, seed=0):
 @pytest.mark.parametrize("name", list(cases(12.0, DELTA, "replace")))
 def test_no_fit_moves_further_for_a_person_than_it_says(name, relation):
     found, spent = moved(cases(12.0, DELTA, relation)[name], rows=2)
-    # Of the twenty pairs tried none is the worst; the lower bound says that the attack sees something at all.
-    assert 0.05 * spent < found <= spent * (1 + 1e-9)
+    assert 0.15 * spent < found <= spent * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

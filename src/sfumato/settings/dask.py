@@ -303,3 +303,5 @@ def _mapped_failures() -> Iterator[None]:
         raise ClusterError(
             f"cluster: workers or the scheduler were lost ({type(error).__name__}); start them again and fit again."
         ) from None
+    except Exception as error:
+        raise ClusterError(f"cluster: Dask failed ({type(error).__name__}); its own log says why.") from None

@@ -48,9 +48,7 @@ def add_parts(recipe: str, parts: Sequence[Sequence[int]], question: str) -> Int
     except InputError:
         raise
     except Exception as error:
-        raise WorkerError(
-            f"cluster: a worker failed ({type(error).__name__}); see that it can read the data."
-        ) from None
+        raise WorkerError(_FAILED.format(type(error).__name__)) from None
 
 
 def check_parts(recipe: str, parts: Sequence[Sequence[int]]) -> str | None:
