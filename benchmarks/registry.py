@@ -147,6 +147,11 @@ BENCHMARKS = {
     "sparse": Benchmark(
         "Table 2 of Xia, Zhang and Cai: the sparse flagship beside the oracle", ("sparse.md",), call("sparse")
     ),
+    "sparse-pca-relations": Benchmark(
+        "sparse components of small tables under both relations",
+        ("sparse-pca-relations.md",),
+        call("flows", "relations"),
+    ),
     "sparse-speed": Benchmark(
         "the sparse flagship at p = 10,000 against one pass of sign scores", ("sparse-speed.md",), start("sparse_speed")
     ),

@@ -111,7 +111,13 @@ def queries() -> dict[str, BoundedSum]:
 def selections(known: Mapping[str, BoundedSum] | None = None) -> dict[str, BoundedSum]:
     """Those of the `known` queries (all of `queries` if not given) that are answered by a selection, not by sums."""
     chosen = queries() if known is None else known
-    return {name: query for name, query in chosen.items() if type(query).scores is not BoundedSum.scores}
+    return {name: query for name, query in chosen.items() if _is_selected(query)}
+
+
+def _is_selected(query: BoundedSum) -> bool:
+    """Whether its kind says what a selection compares, or owes."""
+    kind = type(query)
+    return kind.scores is not BoundedSum.scores or kind.spread is not BoundedSum.spread
 
 
 def worst_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES, seed: int = 0) -> Pair:
