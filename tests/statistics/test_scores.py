@@ -9,7 +9,7 @@ from sfumato.research.sums import CandidateSums, ProductRows, SliceSums
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.quantiles import QuantileScores
-from sfumato.statistics.scores import UNITS, SignScores
+from sfumato.statistics.scores import UNITS, SignResiduals, Signs, SignScores
 from sfumato.statistics.squares import SquareSums
 from sfumato.steps.screening import class_contrasts, rank_contrasts, smooth_contrasts
 
@@ -17,6 +17,9 @@ BINS, GRID = Bins(np.array([-0.5, 0.5])), Bounds(-1.0, 1.0).grid(4)
 TABLE = np.array([[1.0, -1.0], [0.0, 0.5], [-1.0, 1.0]])
 QUERIES = {
     "signs": SignScores(np.zeros(4), BINS, TABLE),
+    "residuals": SignResiduals(
+        Signs(np.zeros(4)), BINS, TABLE[:, 0], np.array([1, 2]), np.array([0.5, 2.0]), 0.67, np.array([0, 1, 3])
+    ),
     "some": OnColumns(SignScores(np.zeros(2), BINS, TABLE), np.array([1, 3])),
     "candidates": CandidateSums(GRID, BINS, (np.eye(4)[:, :2], np.ones((4, 1))), 1.0),
     "quantile": QuantileScores(BINS, 2, 5),
