@@ -3,7 +3,7 @@
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from types import FrameType
 from typing import Any, Protocol
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid, PartialBounds
+from sfumato.bounds import Bounds, GivenBounds, Grid, PartialBounds
 from sfumato.errors import PrivacyWarning
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.explanation import Explanation
@@ -110,18 +110,41 @@ def _in_search() -> bool:
     return frame is not None
 
 
-class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Explains itself before a fit and projects records after it. A subclass gives `_task` and ``fit``."""
+class Projecting(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Projects records onto the directions of a fit."""
 
-    epsilon: Any
-    delta: Any
-    rho: Any
-    relation: Any
-    rows_per_person: Any
     directions_: FloatArray
     mean_: FloatArray
+
+    def transform(self, X: Any) -> FloatArray:
+        """Coordinates of records along the directions. They are the records' own values: keep them with the data."""
+        check_is_fitted(self)
+        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
+
+
+class Deferred:
+    """What subclasses and fits set; apart from `PrivateReducer`, whose annotations are parameters of estimators."""
+
+    epsilon: float
+    delta: float
     ledger_: Ledger
     unseen_: IntArray | None
+
+
+@dataclass(eq=False, repr=False)
+class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
+    """Explains itself before a fit and projects records after it. A subclass gives `_task`, ``fit`` and a budget.
+
+    An estimator is a dataclass: scikit-learn asks that its ``__init__`` sets every parameter, and does nothing else.
+    """
+
+    _: KW_ONLY
+    relation: str = "replace"
+    rows_per_person: int | None = None
+    rho: float | None = None
+    ledger: Ledger | None = None
+    random_state: int | None = None
+
     _numeric_response = True
 
     def explain(self, n_samples: int, n_features: int) -> Explanation:
@@ -134,11 +157,6 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         task = self._task(n_features, public, response)
         plan = task.plan().calibrate(budget, unit.factor)
         return Explanation(plan, budget, relation, n_samples, n_features, task, task.prospect(), unit.rows)
-
-    def transform(self, X: Any) -> FloatArray:
-        """Coordinates of records along the directions. They are the records' own values: keep them with the data."""
-        check_is_fitted(self)
-        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Planned:
         raise NotImplementedError
@@ -159,6 +177,45 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     @property
     def _n_features_out(self) -> int:
         return len(self.directions_)
+
+
+@dataclass(eq=False, repr=False)
+class ExplainingReducer(PrivateReducer):
+    """Finds directions of x that explain a response."""
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    n_directions: int | str = "auto"
+    bounds: GivenBounds = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class ComponentReducer(PrivateReducer):
+    """Finds directions without a response to explain; how many is what one says first."""
+
+    n_directions: int | str = 1
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    bounds: GivenBounds = None
+
+
+@dataclass(eq=False, repr=False)
+class DeviceEstimator(Reporting, BaseEstimator):
+    """Learns from answers that were randomised before anyone collected them."""
+
+    _: KW_ONLY
+    rows_per_person: int | None = None
+    random_state: int | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
 
 def location_of(estimator: Any, n_features: int, n_records: int | None) -> Bounds | Location:

@@ -12,7 +12,7 @@ from sfumato.errors import InputError
 from sfumato.forecast.populations import WIDEST, PointPopulation, random_distance, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import BOX, CHOICE, PARAMETERS, About, Attack, finding, method_among
-from sfumato.methods.base import PrivateReducer, location_of_pair, open_session
+from sfumato.methods.base import ComponentReducer, location_of_pair, open_session
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import paired_source, second_array
 from sfumato.methods.parameters import chosen_method, directions_of, sizes_of
@@ -164,7 +164,8 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateCCA, bounds found", PrivateCCA(**finding(known)), 4, two_tables=True, replay_only=True)
 
 
-class PrivateCCA(PrivateReducer):
+@dataclass(eq=False, repr=False)
+class PrivateCCA(ComponentReducer):
     """Pairs of directions of two tables that are most correlated, without revealing any one record.
 
     A record is a row of both tables together.
@@ -181,19 +182,8 @@ class PrivateCCA(PrivateReducer):
     method : {"auto", "refined"}
         "auto" is "refined": the joint covariance in coordinates that earlier releases made round, solved exactly.
         `explain` forecasts its loss. The published iteration, Rayleigh flow, is in `sfumato.research`.
-    relation : {"replace", "add-remove"}
-        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
-        removing one (it is private, and never used).
-    rows_per_person : int, optional
-        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
-        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
-        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
-    rho : float, optional
-        A zCDP budget; replaces (epsilon, delta) if given.
-    ledger : Ledger, optional
-        A ledger with a cap shared by several runs.
-    random_state : int, optional
-        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says.
+    relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
 
     Attributes
     ----------
@@ -220,6 +210,10 @@ class PrivateCCA(PrivateReducer):
     (True, array([0.9]))
     """
 
+    n_directions: int | str = "auto"
+    y_bounds: GivenBounds = None
+    method: str = "auto"
+
     about: ClassVar[About] = About(
         title="Private canonical correlations",
         page="methods/cca.md",
@@ -231,33 +225,6 @@ class PrivateCCA(PrivateReducer):
         finish=finish_pairs,
         attacks=_attacks,
     )
-
-    def __init__(
-        self,
-        n_directions: int | str = "auto",
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: GivenBounds = None,
-        y_bounds: GivenBounds = None,
-        method: str = "auto",
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.y_bounds = y_bounds
-        self.method = method
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
 
     def explain(self, n_samples: int, n_features: int, n_targets: int = 1) -> Explanation:
         """The plan before any data: every release, what it costs and how much noise it gets."""

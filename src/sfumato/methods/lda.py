@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, GivenBounds
+from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
@@ -25,7 +25,7 @@ from sfumato.methods.about import (
     finding,
     method_among,
 )
-from sfumato.methods.base import PrivateReducer, Session, location_of, open_session
+from sfumato.methods.base import ExplainingReducer, Session, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
@@ -184,7 +184,8 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateLDA, text classes, bounds found", found, responses=NAMES, replay_only=True)
 
 
-class PrivateLDA(PrivateReducer):
+@dataclass(eq=False, repr=False)
+class PrivateLDA(ExplainingReducer):
     """Directions that tell classes apart, and a classifier, without revealing any one record.
 
     Parameters
@@ -202,19 +203,8 @@ class PrivateLDA(PrivateReducer):
     method : {"auto", "one-shot"}
         "auto" is "one-shot": class sums and second moment once, solved exactly; `explain` forecasts its loss. The
         published iteration, Rayleigh flow, is in `sfumato.research`.
-    relation : {"replace", "add-remove"}
-        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
-        removing one (it is private, and never used).
-    rows_per_person : int, optional
-        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
-        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
-        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
-    rho : float, optional
-        A zCDP budget; replaces (epsilon, delta) if given.
-    ledger : Ledger, optional
-        A ledger with a cap shared by several runs.
-    random_state : int, optional
-        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says.
+    relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
 
     Attributes
     ----------
@@ -243,6 +233,9 @@ class PrivateLDA(PrivateReducer):
     1.0
     """
 
+    classes: Sequence[Any] | None = None
+    method: str = "auto"
+
     _numeric_response = False
 
     about: ClassVar[About] = About(
@@ -255,33 +248,6 @@ class PrivateLDA(PrivateReducer):
         finish=finish_rule,
         attacks=_attacks,
     )
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: GivenBounds = None,
-        classes: Sequence[Any] | None = None,
-        method: str = "auto",
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_directions = n_directions
-        self.bounds = bounds
-        self.classes = classes
-        self.method = method
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart.
@@ -325,8 +291,3 @@ class PrivateLDA(PrivateReducer):
         k = directions_of(self.n_directions, n_features)
         chosen_method(self, METHODS)
         return DiscriminantTask(n_features, n_records, response, k, location_of(self, n_features, n_records))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

@@ -6,12 +6,12 @@ from typing import Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 
-from sfumato.bounds import Bounds, GivenBounds
+from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import COMPONENTS, PARAMETERS, About, Attack, method_among, searching
-from sfumato.methods.base import PrivateReducer, bounds_only, common_scale, open_session
+from sfumato.methods.base import ComponentReducer, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
@@ -97,7 +97,8 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivatePCA, bounds found", PrivatePCA(**found), replay_only=True)
 
 
-class PrivatePCA(PrivateReducer):
+@dataclass(eq=False, repr=False)
+class PrivatePCA(ComponentReducer):
     """Leading principal components, without revealing any one record.
 
     Parameters
@@ -115,19 +116,8 @@ class PrivatePCA(PrivateReducer):
         with the least expected loss, forecast from public numbers alone: "refined", but where records or
         budget are so few that the rough covariance shows nothing. Where the number of records is private: "refined".
         The published iteration, Rayleigh flow, is in `sfumato.research`.
-    relation : {"replace", "add-remove"}
-        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
-        removing one (it is private, and never used).
-    rows_per_person : int, optional
-        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
-        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
-        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
-    rho : float, optional
-        A zCDP budget; replaces (epsilon, delta) if given.
-    ledger : Ledger, optional
-        A ledger with a cap shared by several runs; a run that would pass it is refused before a record is read.
-    random_state : int, optional
-        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says. None: cryptographic noise.
+    relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
 
     Attributes
     ----------
@@ -163,6 +153,8 @@ class PrivatePCA(PrivateReducer):
     1.0
     """
 
+    method: str = "auto"
+
     about: ClassVar[About] = About(
         title="Private principal components",
         page="methods/pca.md",
@@ -174,31 +166,6 @@ class PrivatePCA(PrivateReducer):
         released=COMPONENTS,
         attacks=_attacks,
     )
-
-    def __init__(
-        self,
-        n_directions: int = 1,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: GivenBounds = None,
-        method: str = "auto",
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.method = method
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""

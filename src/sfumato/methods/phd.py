@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.bounds import Bounds, GivenBounds
+from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import weighted_covariance
 from sfumato.forecast.prospect import Prospect
@@ -21,7 +21,6 @@ from sfumato.methods.base import location_of
 from sfumato.methods.parameters import directions_of
 from sfumato.methods.second_order import EvenResponse, KernelReducer, SecondOrderOutcome
 from sfumato.privacy.asking import Asking, ask
-from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Records, Response
 from sfumato.statistics.slice_seconds import SliceSecondMoments
@@ -143,6 +142,7 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivatePHD, bounds found", PrivatePHD(**finding(known)), replay_only=True)
 
 
+@dataclass(eq=False, repr=False)
 class PrivatePHD(KernelReducer):
     """Principal Hessian directions without revealing any one record: where a numeric y curves most.
 
@@ -160,7 +160,7 @@ class PrivatePHD(KernelReducer):
         Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
         privately, and charged.
     relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSAVE`.
+        As in `PrivateSIR`.
 
     Attributes
     ----------
@@ -195,29 +195,6 @@ class PrivatePHD(KernelReducer):
         released=EXPLAINING,
         attacks=_attacks,
     )
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: GivenBounds = None,
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_directions = n_directions
-        self.bounds = bounds
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> HessianTask:
         if response.categories is not None:

@@ -1,22 +1,21 @@
 """PrivateSAVE and PrivateDR: second-order dimension reduction with a differential-privacy guarantee."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.bounds import Bounds, GivenBounds
+from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, PARAMETERS, About, Attack, finding
-from sfumato.methods.base import Planned, PrivateReducer, location_of, open_session
+from sfumato.methods.base import ExplainingReducer, Planned, location_of, open_session
 from sfumato.methods.parameters import directions_of
 from sfumato.privacy.asking import Asking, drive
-from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
 from sfumato.schema import whole
@@ -156,7 +155,8 @@ class KernelTask(Planned, Protocol):
         """Walk the plan."""
 
 
-class KernelReducer(PrivateReducer):
+@dataclass(eq=False, repr=False)
+class KernelReducer(ExplainingReducer):
     """``fit`` and what it keeps, for directions that are eigenvectors of a kernel of slice moments."""
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> KernelTask:
@@ -179,43 +179,16 @@ class KernelReducer(PrivateReducer):
         self.ledger_ = session.ledger
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
-
+@dataclass(eq=False, repr=False)
 class _SecondOrder(KernelReducer):
     """Parameters of either kernel."""
 
-    _kernel: ClassVar[Kernel]
+    n_slices: int = 5
+    _: KW_ONLY
+    classes: Sequence[Any] | None = None
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: GivenBounds = None,
-        n_slices: int = 5,
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        classes: Sequence[Any] | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_directions = n_directions
-        self.bounds = bounds
-        self.n_slices = n_slices
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.classes = classes
-        self.ledger = ledger
-        self.random_state = random_state
+    _kernel: ClassVar[Kernel]
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SecondOrderTask:
         slices = self.n_slices
@@ -260,21 +233,10 @@ class PrivateSAVE(_SecondOrder):
         privately, and charged.
     n_slices : int
         Slices of a numeric y; every class of a categorical one is a slice.
-    relation : {"replace", "add-remove"}
-        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
-        removing one (it is private, and never used).
-    rows_per_person : int, optional
-        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
-        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
-        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
-    rho : float, optional
-        A zCDP budget; replaces (epsilon, delta) if given.
     classes : sequence, optional
         Public list of the categories of y; others share one class.
-    ledger : Ledger, optional
-        A ledger with a cap shared by several runs.
-    random_state : int, optional
-        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says.
+    relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
 
     Attributes
     ----------

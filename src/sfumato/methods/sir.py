@@ -1,14 +1,14 @@
 """PrivateSIR: sliced inverse regression with a differential-privacy guarantee."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, GivenBounds, Grid
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.forecast.belief import Belief, Verdict, choose_by_test
 from sfumato.forecast.evidence import Evidence, Heard, Seen
@@ -28,7 +28,7 @@ from sfumato.methods.about import (
     method_among,
     searching,
 )
-from sfumato.methods.base import PrivateReducer, location_of, open_session
+from sfumato.methods.base import ExplainingReducer, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of, share_of
 from sfumato.methods.prediction import Predicting
 from sfumato.methods.reporting import draw_picture
@@ -283,7 +283,8 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateSIR, names", names, responses=NAMES, declared="categorical", replay_only=True)
 
 
-class PrivateSIR(Predicting, PrivateReducer):
+@dataclass(eq=False, repr=False)
+class PrivateSIR(Predicting, ExplainingReducer):
     """Directions of x that explain y, without revealing any one record.
 
     Parameters
@@ -375,6 +376,11 @@ class PrivateSIR(Predicting, PrivateReducer):
     1.0
     """
 
+    method: str = "auto"
+    _: KW_ONLY
+    classes: Sequence[Any] | None = None
+    picture: bool | float = False
+
     about: ClassVar[About] = About(
         title="Private sliced inverse regression",
         page="methods/descent.md",
@@ -384,35 +390,6 @@ class PrivateSIR(Predicting, PrivateReducer):
         released=RELEASED,
         attacks=_attacks,
     )
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: GivenBounds = None,
-        method: str = "auto",
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        classes: Sequence[Any] | None = None,
-        picture: bool | float = False,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_directions = n_directions
-        self.bounds = bounds
-        self.method = method
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.classes = classes
-        self.picture = picture
-        self.ledger = ledger
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the directions.
@@ -506,8 +483,3 @@ class PrivateSIR(Predicting, PrivateReducer):
     def _wide(self, rows: FloatArray) -> FloatArray:
         """Rows about the features of the fit, as rows about all features."""
         return rows
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

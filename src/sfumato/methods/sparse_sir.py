@@ -1,13 +1,13 @@
 """PrivateSparseSIR: sliced inverse regression when there are more features than records, and few of them matter."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.bounds import Bounds, GivenBounds, PartialBounds
+from sfumato.bounds import Bounds, PartialBounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import IndexResponse, Population, missed_distance
 from sfumato.forecast.prospect import Prospect
@@ -32,7 +32,6 @@ from sfumato.methods.sir import PICTURE_SHARE, PICTURED, RELEASED, WORDS, Outcom
 from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Gaussian, Selection
-from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
@@ -280,6 +279,7 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateSparseSIR, classes", classes, 6, NAMES, replay_only=True)
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSparseSIR(PrivateSIR):
     """Directions of x that explain y when x has thousands of features, without revealing any one record.
 
@@ -334,6 +334,9 @@ class PrivateSparseSIR(PrivateSIR):
     True
     """
 
+    _: KW_ONLY
+    max_features: int | str = "auto"
+
     about: ClassVar[About] = About(
         title="Private sparse sliced inverse regression",
         page="methods/screen.md",
@@ -344,39 +347,6 @@ class PrivateSparseSIR(PrivateSIR):
         finish=check_support,
         attacks=_attacks,
     )
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: GivenBounds = None,
-        method: str = "auto",
-        *,
-        max_features: int | str = "auto",
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        classes: Sequence[Any] | None = None,
-        picture: bool | float = False,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            n_directions,
-            bounds,
-            method,
-            relation=relation,
-            rows_per_person=rows_per_person,
-            rho=rho,
-            classes=classes,
-            picture=picture,
-            ledger=ledger,
-            random_state=random_state,
-        )
-        self.max_features = max_features
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""

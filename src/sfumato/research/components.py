@@ -1,6 +1,7 @@
 """The papers' principal components: Rayleigh flow, its truncated form, and the sparse descent of Xia, Zhang and Cai."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,6 @@ from sfumato.methods.parameters import one_of
 from sfumato.methods.pca import PrivatePCA, components_of
 from sfumato.methods.sparse_pca import COMPONENTS, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
 from sfumato.privacy.asking import Asking, ask, drive, on_columns, pick
-from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.research.peeling import STEPS, plan_steps
@@ -105,6 +105,7 @@ CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
 SPARSE_PARAMETERS: dict[str, Reader] = PARAMETERS | {"max_features": number_or()}
 
 
+@dataclass(eq=False, repr=False)
 class RayleighFlowPCA(PrivatePCA):
     """The first principal component by Rayleigh flow (Hu, Xiang, Liu and Wang).
 
@@ -130,6 +131,10 @@ class RayleighFlowPCA(PrivatePCA):
     'matrices of step 10'
     """
 
+    method: str = field(default="rayleigh-flow", init=False)  # there is no other
+    _: KW_ONLY
+    calibration: str = "tight"
+
     about: ClassVar[About] = About(
         title="Private principal component by Rayleigh flow",
         unit="component",
@@ -143,31 +148,6 @@ class RayleighFlowPCA(PrivatePCA):
         released=PRINCIPAL,
         attacks=lambda known: [Attack("RayleighFlowPCA", RayleighFlowPCA(**known))],
     )
-
-    def __init__(
-        self,
-        n_directions: int = 1,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Bounds | None = None,
-        *,
-        calibration: str = "tight",
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.calibration = calibration
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the component of the features (array, dataframe, Arrow table, or Source); y is ignored."""
@@ -285,33 +265,28 @@ def _descend(grid: Grid, clip: float, state: Loadings, n: float) -> Asking[Loadi
     return Loadings(support, np.linalg.qr(B)[0], state.picked, state.found, state.variance)
 
 
+def _about(title: str, words: str, page: str, attacks: Callable[[dict[str, Any]], Iterable[Attack]]) -> About:
+    """What sparse components of the papers say of themselves."""
+    return About(
+        title=title,
+        unit="component",
+        meaning="{:.1%} of the variance",
+        method=lambda fitted: words,
+        home="sfumato.research",
+        page=page,
+        options=("max_features",),
+        own_units=True,
+        parameters=SPARSE_PARAMETERS,
+        released=PRINCIPAL | SUPPORT,
+        attacks=attacks,
+    )
+
+
+@dataclass(eq=False, repr=False)
 class PaperSparsePCA(PrivateSparsePCA):
     """What the papers' sparse components have in common."""
 
-    def __init__(
-        self,
-        n_directions: int = 1,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Bounds | None = None,
-        max_features: int = USUAL,
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.max_features = max_features
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
+    method: str = field(default="its own", init=False)  # there is no other
 
 
 class TruncatedRayleighFlowPCA(PaperSparsePCA):
@@ -336,18 +311,11 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
     6
     """
 
-    about: ClassVar[About] = About(
-        title="Private sparse principal component by truncated Rayleigh flow",
-        unit="component",
-        meaning="{:.1%} of the variance",
-        method=lambda fitted: "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-        home="sfumato.research",
-        page="methods/rayleigh-flow.md",
-        options=("max_features",),
-        own_units=True,
-        parameters=SPARSE_PARAMETERS,
-        released=PRINCIPAL | SUPPORT,
-        attacks=lambda known: [
+    about: ClassVar[About] = _about(
+        "Private sparse principal component by truncated Rayleigh flow",
+        "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
+        "methods/rayleigh-flow.md",
+        lambda known: [
             Attack("TruncatedRayleighFlowPCA", TruncatedRayleighFlowPCA(**known, max_features=2), n_features=6)
         ],
     )
@@ -382,18 +350,11 @@ class DPSPCA(PaperSparsePCA):
     'gradient step 3'
     """
 
-    about: ClassVar[About] = About(
-        title="DP-SPCA: private sparse principal components by gradient steps",
-        unit="component",
-        meaning="{:.1%} of the variance",
-        method=lambda fitted: "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
-        home="sfumato.research",
-        page="methods/sparse-pca.md",
-        options=("max_features",),
-        own_units=True,
-        parameters=SPARSE_PARAMETERS,
-        released=PRINCIPAL | SUPPORT,
-        attacks=lambda known: [Attack("DPSPCA", DPSPCA(**known, max_features=2), n_features=6)],
+    about: ClassVar[About] = _about(
+        "DP-SPCA: private sparse principal components by gradient steps",
+        "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
+        "methods/sparse-pca.md",
+        lambda known: [Attack("DPSPCA", DPSPCA(**known, max_features=2), n_features=6)],
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:

@@ -1,7 +1,6 @@
 """Rayleigh flow (Hu, Xiang, Liu and Wang) of canonical pairs and of discriminants: the first one alone."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +16,6 @@ from sfumato.methods.inputs import paired_source
 from sfumato.methods.lda import RULE, DiscriminantOutcome, DiscriminantTask, PrivateLDA, finish_rule
 from sfumato.methods.parameters import directions_of, one_of
 from sfumato.privacy.asking import Asking, ask, drive
-from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
@@ -188,6 +186,7 @@ def _finish_rule(estimator: Any, node: Node) -> None:
         finish_rule(estimator, node)
 
 
+@dataclass(eq=False, repr=False)
 class RayleighFlowCCA(PrivateCCA):
     """The most correlated pair of directions of two tables, by Rayleigh flow.
 
@@ -213,6 +212,10 @@ class RayleighFlowCCA(PrivateCCA):
     'matrices of step 10'
     """
 
+    method: str = field(default="rayleigh-flow", init=False)  # there is no other
+    _: KW_ONLY
+    calibration: str = "tight"
+
     about: ClassVar[About] = About(
         title="Private canonical correlations by Rayleigh flow",
         unit="pair of directions",
@@ -226,33 +229,6 @@ class RayleighFlowCCA(PrivateCCA):
         finish=finish_pairs,
         attacks=lambda known: [Attack("RayleighFlowCCA", RayleighFlowCCA(**known, y_bounds=BOX), 4, two_tables=True)],
     )
-
-    def __init__(
-        self,
-        n_directions: int | str = "auto",
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Bounds | None = None,
-        y_bounds: Bounds | None = None,
-        *,
-        calibration: str = "tight",
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.y_bounds = y_bounds
-        self.calibration = calibration
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the pair of directions of the tables X (n, p) and y (n, q), as `PrivateCCA.fit` does."""
@@ -281,6 +257,7 @@ def _can_predict(estimator: Any) -> bool:
     return estimator.classes is not None and estimator.calibration == "tight"
 
 
+@dataclass(eq=False, repr=False)
 class RayleighFlowLDA(PrivateLDA):
     """The direction that tells classes apart best, by Rayleigh flow.
 
@@ -307,6 +284,10 @@ class RayleighFlowLDA(PrivateLDA):
     'matrices of step 10'
     """
 
+    method: str = field(default="rayleigh-flow", init=False)  # there is no other
+    _: KW_ONLY
+    calibration: str = "tight"
+
     about: ClassVar[About] = About(
         title="Private linear discriminant by Rayleigh flow",
         meaning="{:.1%} between classes",
@@ -319,33 +300,6 @@ class RayleighFlowLDA(PrivateLDA):
         finish=_finish_rule,
         attacks=lambda known: [Attack("RayleighFlowLDA", RayleighFlowLDA(**known, classes=CODES), responses=CODES)],
     )
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        calibration: str = "tight",
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_directions = n_directions
-        self.bounds = bounds
-        self.classes = classes
-        self.calibration = calibration
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the direction of X that tells the classes y apart, as `PrivateLDA.fit` does."""
