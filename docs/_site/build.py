@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import glossary
+import pictures
 import yaml
 from command_line import reference
 from public_names import pages
@@ -80,12 +82,21 @@ def gather(folder: Path) -> None:
     for address, path in borrowed().items():
         (folder / address).parent.mkdir(exist_ok=True)
         shutil.copyfile(ROOT / path, folder / address)
-    for page in folder.rglob("*.md"):
-        here = page.relative_to(folder).as_posix()
-        page.write_text(turned(page.read_text(encoding="utf-8"), here), encoding="utf-8")
     for address, text in made().items():
         (folder / address).parent.mkdir(exist_ok=True)
         (folder / address).write_text(text, encoding="utf-8")
+    words = (folder / glossary.PAGE).read_text(encoding="utf-8")
+    for page in folder.rglob("*.md"):
+        here = page.relative_to(folder).as_posix()
+        text = page.read_text(encoding="utf-8")
+        if here not in made():
+            text = pictures.both(turned(text, here))
+        if (ROOT / "docs" / here).exists():
+            text = glossary.linked(text, here, words)
+        page.write_text(glossary.unbroken(text), encoding="utf-8")
+    for drawing in list(folder.rglob("*.svg")):
+        svg = drawing.read_text(encoding="utf-8")
+        drawing.with_name(f"{drawing.stem}-dark.svg").write_text(pictures.dark(svg), encoding="utf-8")
 
 
 def configuration(pages: Path) -> dict[str, Any]:

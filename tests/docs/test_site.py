@@ -88,3 +88,20 @@ def test_the_first_picture_shows_every_row_of_its_table():
     picture = (ROOT / "docs" / "images" / "accuracy.svg").read_text("utf-8")
     rows = re.findall(r"^\| (M\d) \|", table, re.MULTILINE)
     assert len(rows) == 16 and sorted(re.findall(r">(M\d)<", picture)) == sorted(rows)
+
+
+def test_the_first_use_of_every_word_of_the_glossary_leads_there(site):
+    link = re.compile(r'<a class="term" href="[./]*glossary\.html#([^"]+)"')
+    used = set()
+    for page in site.rglob("*.html"):
+        found = link.findall(page.read_text(encoding="utf-8"))
+        assert len(found) == len(set(found)), page
+        used |= set(found)
+    assert used == set(re.findall(r'<h2 id="([^"]+)"', (site / "glossary.html").read_text(encoding="utf-8")))
+
+
+def test_every_drawing_has_a_dark_version(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert text.count('.svg#only-light"') == text.count('-dark.svg#only-dark"')
+        assert not re.search(r'<img[^>]+src="(?!data:)[^"#]+\.svg"(?![^>]+logo)', text.partition("<article")[2])
