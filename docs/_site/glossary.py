@@ -7,10 +7,10 @@ from collections.abc import Iterator
 PAGE = "glossary.md"
 HEADING = re.compile(r"^## (.+)$", re.M)
 OPTION = re.compile(r"(?<!`)`(--?[a-z][\w-]*(?: [\w.-]+)?)`(?!`)(?!\{)")
-# Where a word is no plain word: front matter, blocks of code, code, headings, pictures and links, tags, deep indents.
+# Where a word is no plain word: front matter, blocks of code, code, headings, pictures, links, tags, deep indents.
 PROTECTED = re.compile(
     r"\A---\n.*?^---$|^ *```.*?^ *```[^\n]*$|<!--.*?-->|`[^`\n]+`|^#[^\n]*$|^(?:!!!|\?\?\?)[^\n]*$|^ {4}[^\n]*$"
-    r"|!?\[(?:[^\[\]]|\[[^\]]*\](?:\([^)]*\))?)*\]\([^)]*\)|<[^>\n]+>|https?://\S+",
+    r"|!?\[(?:[^\[\]]|\[[^\]]*\](?:\([^)]*\))?)*\]\([^)]*\)|<[^>\n]+>|\{[^}\n]*\}|https?://\S+",
     re.M | re.S,
 )
 

@@ -14,6 +14,8 @@ from tests.browser.chromium import browsing, program
 import sfumato
 
 ROOT = Path(__file__).parents[2]
+PICTURES_SHOW = """Promise.all([...document.images].map(image => (image.loading = "eager", image.decode()))).then(
+  () => [...document.images].every(image => image.complete && image.naturalWidth > 0))"""
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,7 @@ def test_pages_show_in_a_browser_without_a_complaint_and_ask_nobody_else(scheme,
             tab.open(f"{address}{page}.html")
             assert [each for each in tab.requests if not each.startswith((address, "data:", "blob:"))] == []
             assert tab.complaints == []
-            assert tab.js("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+            assert tab.js(PICTURES_SHOW)
             light = sum(map(int, tab.js("getComputedStyle(document.body).backgroundColor")[4:-1].split(","))) > 380
             assert light == (scheme == "light")
             tab.look(scheme=scheme, width=360)
