@@ -1,6 +1,5 @@
 """The site builds without a warning, has every page, and loads nothing from elsewhere."""
 
-import os
 import re
 import subprocess
 import sys
@@ -15,22 +14,22 @@ from tests.browser.chromium import browsing, program
 import sfumato
 
 ROOT = Path(__file__).parents[2]
+PICTURES_SHOW = """Promise.all([...document.images].map(image => (image.loading = "eager", image.decode()))).then(
+  () => [...document.images].every(image => image.complete && image.naturalWidth > 0))"""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        [sys.executable, str(ROOT / "docs" / "_site" / "build.py"), str(folder)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+    return folder / "site"
 
 
 def test_every_page_is_on_the_site(site):
@@ -79,7 +78,7 @@ def test_pages_show_in_a_browser_without_a_complaint_and_ask_nobody_else(scheme,
             tab.open(f"{address}{page}.html")
             assert [each for each in tab.requests if not each.startswith((address, "data:", "blob:"))] == []
             assert tab.complaints == []
-            assert tab.js("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+            assert tab.js(PICTURES_SHOW)
             light = sum(map(int, tab.js("getComputedStyle(document.body).backgroundColor")[4:-1].split(","))) > 380
             assert light == (scheme == "light")
             tab.look(scheme=scheme, width=360)
@@ -91,3 +90,20 @@ def test_the_first_picture_shows_every_row_of_its_table():
     picture = (ROOT / "docs" / "images" / "accuracy.svg").read_text("utf-8")
     rows = re.findall(r"^\| (M\d) \|", table, re.MULTILINE)
     assert len(rows) == 16 and sorted(re.findall(r">(M\d)<", picture)) == sorted(rows)
+
+
+def test_the_first_use_of_every_word_of_the_glossary_leads_there(site):
+    link = re.compile(r'<a class="term" href="[./]*glossary\.html#([^"]+)"')
+    used = set()
+    for page in site.rglob("*.html"):
+        found = link.findall(page.read_text(encoding="utf-8"))
+        assert len(found) == len(set(found)), page
+        used |= set(found)
+    assert used == set(re.findall(r'<h2 id="([^"]+)"', (site / "glossary.html").read_text(encoding="utf-8")))
+
+
+def test_every_drawing_has_a_dark_version(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert text.count('.svg#only-light"') == text.count('-dark.svg#only-dark"')
+        assert not re.search(r'<img[^>]+src="(?!data:)[^"#]+\.svg"(?![^>]+logo)', text.partition("<article")[2])
