@@ -102,7 +102,7 @@ BENCHMARKS = {
     ),
     "label": Benchmark(
         "labels randomised by their owners: SIR and sparse regression",
-        ("label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md"),
+        ("label-classes.md", "label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md"),
         call("label"),
     ),
     "limits": Benchmark(
@@ -146,6 +146,11 @@ BENCHMARKS = {
     "secagg": Benchmark("whether Flower's SecAgg+ can carry our sums", ("secagg.md",), start("secagg", python=FLOWER)),
     "sparse": Benchmark(
         "Table 2 of Xia, Zhang and Cai: the sparse flagship beside the oracle", ("sparse.md",), call("sparse")
+    ),
+    "sparse-pca-relations": Benchmark(
+        "sparse components of small tables under both relations",
+        ("sparse-pca-relations.md",),
+        call("flows", "relations"),
     ),
     "sparse-speed": Benchmark(
         "the sparse flagship at p = 10,000 against one pass of sign scores", ("sparse-speed.md",), start("sparse_speed")

@@ -32,7 +32,7 @@ from sfumato.methods.sir import PICTURE_SHARE, PICTURED, RELEASED, WORDS, Outcom
 from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Gaussian, Selection
-from sfumato.privacy.mechanisms import gaussian_std
+from sfumato.privacy.mechanisms import gaussian_std, gumbel_scale
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
@@ -172,7 +172,7 @@ class _ScoreDoor:
         """The largest scores under Gumbel noise."""
         event = self._plan.line(name).event
         assert isinstance(event, Selection)
-        scale = 2.0 * query.peak(self._relation) * float(query.grid.max()) / event.epsilon
+        scale = gumbel_scale(query, self._relation, event) * float(query.grid.max())
         noisy = np.abs(self._scores).max(axis=0) + self._rng.gumbel(scale=scale, size=self._scores.shape[1])
         return np.argsort(-noisy)[: event.picks]
 

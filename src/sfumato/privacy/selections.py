@@ -27,6 +27,9 @@ from sfumato.typing import FloatArray
 
 _FEWEST, _MOST, _IN_ALL = 4, 24, 160
 """Grid points per selection epsilon, fewer if there are many selections: ten leave a part in 1,000."""
+_FINER, _WORK, _ENOUGH = 8, 1_000_000, 1.002
+"""Unequal epsilons are rounded up to whole cells: a grid up to so many times finer is taken where it rounds less, as
+far as all tables together have no more cells than this (some hundredths of a second); the coarsest nearly best one."""
 _CELLS = 300_000
 """Cells of a table that one selection takes: beyond it (picks of very unequal epsilons) seconds would go by."""
 _ROUNDING = 1e-14  # of the sums of some hundred terms below one
@@ -41,8 +44,9 @@ def selection_epsilon(mu: float, picks: Sequence[tuple[float, int]], delta: floa
     (0.947, 0.859)
     """
     used = tuple((epsilon, count) for epsilon, count in picks if epsilon > 0 and count > 0)
-    step = min(epsilon for epsilon, _ in used) / min(max(_IN_ALL // sum(count for _, count in used), _FEWEST), _MOST)
-    cells = tuple((math.ceil(epsilon / step * (1.0 - 1e-12)), count) for epsilon, count in used)
+    least = min(epsilon for epsilon, _ in used)
+    each = _points([(epsilon / least, count) for epsilon, count in used])
+    step, cells = least / each, _cells([(epsilon / least, count) for epsilon, count in used], each)
     reach = sum(width * count for width, count in cells)
     widest = max(width for width, _ in cells)
     if reach > 5_000 or reach * widest > _CELLS or step * reach > 100.0:
@@ -55,6 +59,33 @@ def selection_epsilon(mu: float, picks: Sequence[tuple[float, int]], delta: floa
         middle = (low + high) / 2.0
         low, high = (low, middle) if _delta(mu, places, weights, middle) <= delta else (middle, high)
     return high
+
+
+def _points(ratios: list[tuple[float, int]]) -> int:
+    """Grid points per smallest epsilon; `ratios` are the epsilons over the smallest, with their picks.
+
+    Of the grids that are not too fine to be quick one on which the rounded epsilons have about the least sum of
+    squares: that is what the total grows with. Where all are equal nothing is rounded, and the coarsest will do.
+    """
+    picks = sum(count for _, count in ratios)
+    usual = min(max(_IN_ALL // picks, _FEWEST), _MOST)
+
+    def rounded(points: int) -> float:
+        return math.fsum(count * (width / points) ** 2 for width, count in _cells(ratios, points))
+
+    def work(points: int) -> int:
+        cells = _cells(ratios, points)
+        return picks * sum(width * count for width, count in cells) * max(width for width, _ in cells)
+
+    finer = [points for points in range(usual + 1, _FINER * usual + 1) if work(points) <= _WORK]
+    squares = {points: rounded(points) for points in (usual, *finer)}
+    best = min(squares.values())
+    return next(points for points, square in squares.items() if square <= _ENOUGH * best)
+
+
+def _cells(ratios: list[tuple[float, int]], points: int) -> tuple[tuple[int, int], ...]:
+    """Widths in grid steps, rounded up, with how many selections have them."""
+    return tuple((math.ceil(ratio * points * (1.0 - 1e-12)), count) for ratio, count in ratios)
 
 
 def _delta(mu: float, places: FloatArray, weights: FloatArray, epsilon: float) -> float:
