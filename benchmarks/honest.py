@@ -216,8 +216,8 @@ def power_study(store: Store, options: argparse.Namespace) -> None:
 
 def coverage_study(store: Store, options: argparse.Namespace) -> None:
     """Whether the directions are within two standard errors."""
-    rows, n, k = [], 10_000, 2
-    for name, how in product(options.tables or TABLES, ("tight", "found")):
+    rows, k = [], 2
+    for name, how, n in product(options.tables or TABLES, ("tight", "found"), (10_000, 3_000)):
         key = f"coverage/{name}/{n}/{how}/descent/{k}/{options.replications}"
         job = (name, n, how, "descent", k, options.data)
         runs = store.get(key, lambda job=job: [covered(*job, seed) for seed in range(options.replications)])
@@ -226,29 +226,26 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         limit = np.abs(value - _limit(name, how, "descent", k, options.data).directions_) <= 2.0 * error
         told = [run["level"] for run in runs]
         levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
-        rows.append(
-            (
-                name,
-                how,
-                *(f"{part:.2f}" for part in good.mean(axis=(0, 2))),
-                f"{good.mean(axis=0)[0].min():.2f}",
-                *(f"{part:.2f}" for part in limit.mean(axis=(0, 2))),
-                " ".join(f"{part:.2f}" for part in np.median([run["sc"] for run in runs], axis=0)),
-                levels,
-            )
-        )
+        cells = (f"{part.mean():.2f} ({part.mean(axis=0).min():.2f})" for part in (*_by_row(good), *_by_row(limit)))
+        scores = " ".join(f"{part:.2f}" for part in np.median([run["sc"] for run in runs], axis=0))
+        rows.append((name, how, f"{n:,}", *cells, scores, levels))
     write(
         "honest-coverage",
         _command("coverage", options),
         "Coverage of two standard errors\n"
-        f"n = {n:,}, epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples; "
-        "part of the entries of `directions_` within two `standard_errors_` of their mean over fits, of the first and "
-        "of the second direction, and for the worst feature of the first; the same about the fit without noise on the "
-        "whole table; median correlation of scores with it; verdicts (noise / weak / reliable). M1 and M2 have one "
-        "direction: their second is noise.",
-        ("table", "bounds", "first", "second", "worst feature", "limit, first", "second", "correlation", "verdicts"),
+        f"epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples; part of the entries "
+        "of `directions_` within two `standard_errors_` of their mean over fits, of the first and of the second "
+        "direction (in brackets: of the worst feature); the same about the fit without noise on the whole table; median "
+        "correlation of scores with it; verdicts (noise / weak / reliable). M1 and M2 have one direction: their second "
+        "is noise.",
+        ("table", "bounds", "n", "first", "second", "limit, first", "second", "correlation", "verdicts"),
         rows,
     )
+
+
+def _by_row(good: np.ndarray) -> list[np.ndarray]:
+    """Of each direction: (fits, features)."""
+    return [good[:, j] for j in range(good.shape[1])]
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import t as student
 
-from sfumato.forecast.described import SHARP, Described, describe
+from sfumato.forecast.described import HIDDEN, SHARP, Described, describe
 from sfumato.forecast.evidence import RELATION, Evidence, Seen
 from sfumato.forecast.stand_in import StandIn
 from sfumato.privacy.asking import drive
@@ -27,7 +27,9 @@ BATCH, BATCHES = 15, 4
 """Stand-ins of a test are made by batches, until the answer is clear."""
 MOST = 6
 """Most directions that are tested."""
-RUNS, PILOTS = 60, 20
+PILOTS = 20
+POPULATIONS, PROBES, EACH = 6, 8, 10
+"""Populations that the releases leave possible; fits that tell how far off they come out on each, and by how much."""
 ALIKE, OFTEN = 0.9, 0.975
 """A fit is reliable if the scores of two such fits on fresh samples are correlated by `ALIKE` in this part of cases."""
 MORE = 1.15
@@ -61,6 +63,14 @@ class Errors:
 
     directions: FloatArray
     loadings: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A population that the releases leave possible, and what the fit finds in it without noise."""
+
+    points: Records
+    truth: Seen
 
 
 def seeded(evidence: Evidence) -> np.random.Generator:
@@ -101,10 +111,10 @@ def _with_directions(evidence: Evidence, first: Links, j: int, rng: np.random.Ge
         return describe(evidence, rng, shape=SHARP)
     links, factors = _leading(first, j), np.full(j, 0.8)
     for _ in range(3):
-        points = describe(evidence, rng, links, factors, SHARP).points
+        points = describe(evidence, rng, links, evidence.slopes(links) * factors, SHARP).points
         seen = [_look(evidence, points, rng).strengths[:j] for _ in range(12)]
         factors = np.clip(factors * first.strengths[:j] / np.maximum(np.median(seen, axis=0), 1e-300), 0.05, 3.0)
-    return describe(evidence, rng, links, factors, SHARP)
+    return describe(evidence, rng, links, evidence.slopes(links) * factors, SHARP)
 
 
 def _looks(evidence: Evidence, points: Records, j: int, rng: np.random.Generator) -> Iterator[float]:
@@ -167,21 +177,49 @@ class Belief:
         return replace(self.choice, p_values=p_values, edge=edge)
 
     @cached_property
-    def _population(self) -> tuple[Described, FloatArray]:
-        """The population with as much signal as is left once noise and clipping are accounted for; and that signal.
+    def _linked(self) -> Links:
+        """What the population depends on: one link more than the directions."""
+        return _leading(self.links, min(self._k + 1, len(self.links.strengths)))
+
+    @cached_property
+    def _signal(self) -> tuple[FloatArray, FloatArray]:
+        """How much of each linked function x explains, noise and clipping accounted for; and the slopes for that.
 
         What comes out of a fit is about ``a signal + b``: b on stand-ins without signal, a on stand-ins with the
         signal that came out.
         """
-        evidence, rng = self.evidence, seeded(self.evidence)
-        r = min(self._k + 1, len(self.links.strengths))
-        links, shown = _leading(self.links, r), self.links.explained(self.evidence.ranks.probabilities)[:r]
-        nothing = self._explained(describe(evidence, rng), r, rng)
+        evidence, links, rng = self.evidence, self._linked, seeded(self.evidence)
+        shown = links.explained(evidence.ranks.probabilities)
+        nothing = self._explained(describe(evidence, rng), len(shown), rng)
         pilot = describe(evidence, rng, links)
         put = np.maximum(pilot.explained, 1e-6)
-        gain = np.clip((self._explained(pilot, r, rng) - nothing) / put, 0.2, 2.0)
+        gain = np.clip((self._explained(pilot, len(shown), rng) - nothing) / put, 0.2, 2.0)
         signal = np.clip((shown - nothing) / gain, 1e-4, 0.97)
-        return describe(evidence, rng, links, np.sqrt(signal / put)), signal
+        return signal, evidence.slopes(links) * np.sqrt(signal / put)
+
+    @cached_property
+    def _worlds(self) -> list["World"]:
+        """Populations that the releases leave possible, and what the fit would find in each without noise."""
+        with one_blas_thread():
+            rng = seeded(self.evidence)
+            return [self._world(rng) for _ in range(POPULATIONS)]
+
+    def _world(self, rng: np.random.Generator) -> "World":
+        """One of them, with what a fit does not show of it put back.
+
+        Where x varies less than the noise of its released shape a fit sees part of a slope only, so that slopes as
+        they came out are too small there. By how much follows from fits on such a population: the bias that they show
+        is taken off the slopes once. Overall strength was seen to before, so that only the direction is mended.
+        """
+        doubted, links, slopes = self.evidence.doubted(rng), self._linked, self._signal[1]
+        population = describe(doubted, rng, links, slopes, least=HIDDEN)
+        probes = [self._run(_door(self.evidence, population.points, rng)) for _ in range(PROBES)]
+        shown = np.mean([probe.slopes(links.functions) for probe in probes], axis=0)
+        size = (slopes * (population.covariance @ slopes)).sum(axis=0)
+        kept = (slopes * (population.covariance @ shown)).sum(axis=0)
+        factor = np.clip(size / np.maximum(kept, 1e-300), 0.5, 2.0)
+        points = describe(doubted, rng, links, 2.0 * slopes - factor * shown, least=HIDDEN).points
+        return World(points, self._run(_even_door(self.evidence, points, np.random.default_rng(0), _SILENCE)))
 
     def _explained(self, population: Described, r: int, rng: np.random.Generator) -> FloatArray:
         """Median part of each function that x seems to explain."""
@@ -196,20 +234,12 @@ class Belief:
     def eigenvalues(self) -> FloatArray:
         """Part of a function of y that each direction explains, noise and clipping accounted for."""
         with one_blas_thread():
-            return np.asarray(self._population[1][: self._k])
+            return np.asarray(self._signal[0][: self._k])
 
     @cached_property
-    def _truth(self) -> Seen:
-        """What the fit would find in the population without noise, on ever so many records."""
-        points = self._population[0].points
-        return self._run(_even_door(self.evidence, points, np.random.default_rng(0), _SILENCE))
-
-    @cached_property
-    def _samples(self) -> list[Seen]:
-        """Fits on fresh samples of the population."""
-        with one_blas_thread():
-            points, rng = self._population[0].points, seeded(self.evidence)
-            return [self._run(_door(self.evidence, points, rng), self.evidence.units(rng)) for _ in range(RUNS)]
+    def _samples(self) -> list[list[Seen]]:
+        """Fits on fresh samples of each population."""
+        return self._fits(_door)
 
     @cached_property
     def errors(self) -> Errors:
@@ -219,20 +249,26 @@ class Belief:
     @cached_property
     def privacy_errors(self) -> Errors:
         """Errors by privacy noise alone, on one and the same sample."""
+        return self._errors(self._fits(_even_door))
+
+    def _fits(self, door: Callable[[Evidence, Records, np.random.Generator], StandIn]) -> list[list[Seen]]:
+        worlds = self._worlds
         with one_blas_thread():
-            points, rng = self._population[0].points, seeded(self.evidence)
-            runs = [self._run(_even_door(self.evidence, points, rng), self.evidence.units(rng)) for _ in range(RUNS)]
-            return self._errors(runs)
+            evidence, rng = self.evidence, seeded(self.evidence)
+            return [
+                [self._run(door(evidence, world.points, rng), evidence.units(rng)) for _ in range(EACH)]
+                for world in worlds
+            ]
 
-    def _errors(self, runs: list[Seen]) -> Errors:
-        return Errors(*(self._scatter(runs, rows) for rows in (self._in_x, self._per_deviation)))
+    def _errors(self, fits: list[list[Seen]]) -> Errors:
+        return Errors(*(self._scatter(fits, rows) for rows in (self._in_x, self._per_deviation)))
 
-    def _scatter(self, runs: list[Seen], rows: Callable[[Seen], FloatArray]) -> FloatArray:
-        """Root mean square distance from the truth, each row turned to its side."""
-        truth = rows(self._truth)
-        found = np.array([rows(run) for run in runs])
-        found *= np.where((found * truth).sum(axis=2) < 0, -1.0, 1.0)[:, :, None]
-        return np.asarray(MORE * np.sqrt(((found - truth) ** 2).mean(axis=0)))
+    def _scatter(self, fits: list[list[Seen]], rows: Callable[[Seen], FloatArray]) -> FloatArray:
+        """Root mean square distance from the truth of each population, each row turned to its side."""
+        truth = np.array([rows(world.truth) for world in self._worlds])[:, None]
+        found = np.array([[rows(seen) for seen in some] for some in fits])
+        found *= np.where((found * truth).sum(axis=3) < 0, -1.0, 1.0)[..., None]
+        return np.asarray(MORE * np.sqrt(((found - truth) ** 2).mean(axis=(0, 1))))
 
     def _in_x(self, seen: Seen) -> FloatArray:
         return unit_rows(seen.rows(self._k) / self.half_width)
@@ -243,14 +279,17 @@ class Belief:
     @cached_property
     def alikeness(self) -> FloatArray:
         """Correlation of the scores of two such fits that all but few pairs of them reach, for each direction."""
-        x = self._population[0].points.x
-        scores = np.array([x @ seen.rows(self._k).T for seen in self._samples])
+        pairs = [self._pairs(world.points.x, some) for world, some in zip(self._worlds, self._samples, strict=True)]
+        return np.asarray(np.quantile(np.concatenate(pairs, axis=1), 1.0 - OFTEN, axis=1))
+
+    def _pairs(self, x: FloatArray, fits: list[Seen]) -> FloatArray:
+        """Correlations of the scores of each two fits on samples of one population: (k, pairs)."""
+        scores = np.array([x @ seen.rows(self._k).T for seen in fits])
         scores -= scores.mean(axis=1, keepdims=True)
         scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-300)
         above = np.triu_indices(len(scores), 1)
         columns = [np.ascontiguousarray(scores[:, :, j]) for j in range(self._k)]
-        pairs = [np.abs(column @ column.T)[above] for column in columns]
-        return np.asarray(np.quantile(pairs, 1.0 - OFTEN, axis=1))
+        return np.array([np.abs(column @ column.T)[above] for column in columns])
 
     @cached_property
     def verdict(self) -> Verdict:

@@ -19,6 +19,9 @@ from sfumato.typing import FloatArray, IntArray
 ROUNDS = 8
 STRONGEST = 0.97
 """Most of a function of y that x is believed to explain: something has to be left for the points to differ in."""
+LEAST, HIDDEN = 0.5, 0.1
+"""Least variance of a direction of x, as part of what noise alone may show: as much as is likely, and as little as
+a fit may still see something of."""
 SHAPE, SHARP = 3.0, 0.5
 """Of the gamma distribution of a skewed coordinate, usually and for a test. Skewness, which no release tells, lets
 clipping take more from one end of y than from the other, and looks like a dependence. A test that takes x for more
@@ -27,18 +30,20 @@ skewed than it is announces less; one that takes it for less announces what is n
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Points, and the part of each linked function of y that they explain."""
+    """Points, the part of each linked function of y that they explain, and their covariance (p, p)."""
 
     points: Records
     explained: FloatArray
+    covariance: FloatArray
 
 
 def describe(
     evidence: Evidence,
     rng: np.random.Generator,
     links: Links | None = None,
-    factors: FloatArray | None = None,
+    slopes: FloatArray | None = None,
     shape: float = SHAPE,
+    least: float = LEAST,
 ) -> Described:
     """Points that the releases describe, with y depending on x by some links (none: not at all).
 
@@ -51,19 +56,20 @@ def describe(
     evidence : Evidence
     rng : Generator
     links : Links, optional
-        Their slopes are those of the released whitening.
-    factors : ndarray, optional
-        What the slopes are multiplied by.
+    slopes : ndarray of shape (p, r), optional
+        Of the linked functions on x, if not those that the fit found.
     shape : float
         How skewed the coordinates are, less for larger values.
+    least : float
+        Least variance of a direction, as part of what noise alone may show.
     """
-    target, covariance = _clipped_moments(evidence)
+    target, covariance = _clipped_moments(evidence, least)
     p, size = len(target), max(POINTS, 20 * len(target))
     place = _bins(evidence.ranks.probabilities, size, rng)
     functions = np.zeros((size, 0)) if links is None else links.functions[place]
     functions = functions - functions.mean(axis=0)
-    slopes = np.zeros((p, 0)) if links is None else evidence.whitening.exact_matrix.T @ links.slopes
-    slopes = slopes if factors is None else slopes * factors
+    if slopes is None:
+        slopes = np.zeros((p, 0)) if links is None else evidence.slopes(links)
     gram = functions.T @ functions / size
     noise = rng.choice([-1.0, 1.0], p) * (rng.gamma(shape, size=(size, p)) - shape) / np.sqrt(shape)
     lengths = _lengths(evidence, size)
@@ -84,16 +90,16 @@ def describe(
         spread = _congruent(spread, np.cov(shown.T, bias=True).reshape(p, p), covariance)
         if lengths is not None and left < ROUNDS - 2:
             stretch = _stretched(stretch, np.linalg.norm(x, axis=1), lengths)
-    return Described(Records(x, _responses(evidence, place)), explained)
+    return Described(Records(x, _responses(evidence, place)), explained, spread)
 
 
-def _clipped_moments(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+def _clipped_moments(evidence: Evidence, least: float) -> tuple[FloatArray, FloatArray]:
     """Mean and covariance of clipped records, in half widths, the known noise taken out of the eigenvalues."""
     p, n = len(evidence.whitening.mean), evidence.n
     mean = np.clip(evidence.moments.value[:p] / n, -1.0, 1.0)
     values, vectors = np.linalg.eigh(upper_to_full(evidence.moments.value[p:] / n, p) - np.outer(mean, mean))
     edge = noise_edge(float(evidence.moments.noise_std[p]) / n, p)
-    seen = np.maximum(without_noise(values, edge), max(edge / 2.0, 1e-12))
+    seen = np.maximum(without_noise(values, edge), max(least * edge, 1e-12))
     return mean, np.asarray((vectors * seen) @ vectors.T)
 
 

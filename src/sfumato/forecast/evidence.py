@@ -1,6 +1,6 @@
 """Evidence: what a fit released on its way, kept so that more can be said about it afterwards at no further cost."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -75,6 +75,12 @@ class Seen:
         """The first k directions, in half widths, of any length."""
         return np.asarray((self.to_z.T @ self.links.axes[:, :k]).T)
 
+    def slopes(self, functions: FloatArray) -> FloatArray:
+        """Slopes on x (p, r) that the fit gives functions of y (bins, r), as far as it looked at them."""
+        weight = np.sqrt(self.probabilities)[:, None]
+        parts = np.linalg.pinv(weight * self.links.functions) @ (weight * functions)
+        return np.asarray(self.to_z.T @ self.links.slopes @ parts)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
@@ -126,6 +132,19 @@ class Evidence:
         plan = Plan(tuple(heard.lines.values()))
         radius = float(query.radius)
         return cls(n, whitening, ranks, lengths, histogram.radii, moments, radius, plan, refit, reading)
+
+    def slopes(self, links: Links) -> FloatArray:
+        """Of the linked functions on x in half widths: (p, r)."""
+        return np.asarray(self.whitening.exact_matrix.T @ links.slopes)
+
+    def doubted(self, rng: np.random.Generator) -> "Evidence":
+        """The same with other moments that the released ones leave possible: as far off as their noise is large.
+
+        Before anything was released all moments were as likely as others, so that this is where the true ones are now.
+        """
+        noise = self.moments.noise_std
+        drawn = self.moments.value + noise * rng.standard_normal(noise.shape)
+        return replace(self, moments=Release(drawn, np.sqrt(2.0) * noise))
 
     def units(self, rng: np.random.Generator) -> FloatArray | None:
         """Half widths that might have been found as well, in those that were; None where they were given."""
