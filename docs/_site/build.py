@@ -1,8 +1,9 @@
 """Build the site: gather its pages in one folder, then let Zensical make it, with warnings as errors.
 
-Beyond the pages under docs the site has measured results, project pages and the command line. Links between files of
-the repository are written so that they work in the repository; here they are turned to the pages of the site. A link
-to a file that exists but has no page becomes plain text; one to nothing stays, and fails the build.
+Beyond the pages under docs the site has measured results, project pages, the command line, and notebooks, which are
+run. Links between files of the repository are written so that they work in the repository; here they are turned to the
+pages of the site. A link to a file that exists but has no page becomes plain text; one to nothing stays, and fails the
+build.
 
     python docs/_site/build.py [FOLDER]      # FOLDER/site/index.html; without one: build/site/index.html
 """
@@ -21,6 +22,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import glossary
+import notebooks
 import pictures
 import yaml
 from command_line import reference
@@ -78,7 +80,8 @@ def gather(folder: Path) -> None:
     """Write everything that the site shows to `folder`."""
     if folder.exists():
         shutil.rmtree(folder)
-    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("_site"))
+    shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("_site", "*.py"))
+    notebooks.write(notebooks.run_all(), folder / "notebooks")
     for address, path in borrowed().items():
         (folder / address).parent.mkdir(exist_ok=True)
         shutil.copyfile(ROOT / path, folder / address)
@@ -91,7 +94,7 @@ def gather(folder: Path) -> None:
         text = page.read_text(encoding="utf-8")
         if here not in made():
             text = pictures.both(turned(text, here))
-        if (ROOT / "docs" / here).exists():
+        if (ROOT / "docs" / here).exists() or here.startswith("notebooks/"):
             text = glossary.linked(text, here, words)
         page.write_text(glossary.unbroken(text), encoding="utf-8")
     for drawing in list(folder.rglob("*.svg")):
@@ -140,6 +143,8 @@ def _address(path: str) -> str | None:
         return "index.md"
     if path == RESULTS:
         return "results/index.md"
+    if path.startswith("docs/notebooks/"):
+        return str(Path(path.removeprefix("docs/")).with_suffix(".md"))
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return next((address for address, origin in borrowed().items() if origin == path), None)

@@ -9,6 +9,7 @@ HEADING = re.compile(r"^## (.+)$", re.M)
 OPTION = re.compile(r"(?<!`)`(--?[a-z][\w-]*(?: [\w.-]+)?)`(?!`)(?!\{)")
 # Where a word is no plain word: front matter, blocks of code, code, headings, pictures, links, tags, deep indents.
 PROTECTED = re.compile(
+    r'<div class="output">.*?</div><!-- end of output -->|'
     r"\A---\n.*?^---$|^ *```.*?^ *```[^\n]*$|<!--.*?-->|`[^`\n]+`|^#[^\n]*$|^(?:!!!|\?\?\?)[^\n]*$|^ {4}[^\n]*$"
     r"|!?\[(?:[^\[\]]|\[[^\]]*\](?:\([^)]*\))?)*\]\([^)]*\)|<[^>\n]+>|\{[^}\n]*\}|https?://\S+",
     re.M | re.S,

@@ -1,5 +1,6 @@
 """The site builds without a warning, has every page, and loads nothing from elsewhere."""
 
+import json
 import re
 import subprocess
 import sys
@@ -37,6 +38,17 @@ def test_every_page_is_on_the_site(site):
         assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).exists()
     for page in (ROOT / "benchmarks" / "results").glob("*.md"):
         assert (site / "results" / f"{page.stem}.html").exists()
+
+
+def test_every_notebook_was_run_and_shows_what_it_said(site):
+    sources = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
+    assert len(sources) == 3
+    for source in sources:
+        cells = json.loads((site / "notebooks" / f"{source.stem}.ipynb").read_text("utf-8"))["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+        assert not [each for cell in code for each in cell["outputs"] if each["output_type"] == "error"]
+        assert (site / "notebooks" / f"{source.stem}.html").read_text("utf-8").count('class="output"') > 1
 
 
 def test_every_public_name_and_command_is_in_the_reference(site):
