@@ -184,3 +184,9 @@ def test_nothing_is_logged(folder):
         process.terminate()
         _, said = process.communicate(timeout=40)
     assert "secret-name" not in said and "GET" not in said and client.cookie.partition("=")[2] not in said
+
+
+def test_a_desk_on_every_address_is_called_by_that_of_this_machine(tmp_path):
+    server = Server(tmp_path, host="0.0.0.0", port=0, remote=True)
+    assert server.link.startswith(f"http://127.0.0.1:{server.port}/")
+    server._socket.close()
