@@ -147,6 +147,11 @@ BENCHMARKS = {
     "sparse": Benchmark(
         "Table 2 of Xia, Zhang and Cai: the sparse flagship beside the oracle", ("sparse.md",), call("sparse")
     ),
+    "sparse-designs": Benchmark(
+        "two to ten features that matter among thousands, in correlated designs",
+        ("sparse-designs.md",),
+        call("sparse", "designs"),
+    ),
     "sparse-pca-relations": Benchmark(
         "sparse components of small tables under both relations",
         ("sparse-pca-relations.md",),

@@ -80,7 +80,7 @@ class SignScores(BoundedSum):
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Signs:
-    """``sign(x_j - centre_j)`` of every feature: -1, 0 or 1, exact, kept from pass to pass."""
+    """``sign(x_j - centre_j)`` of every feature: -1, 0 or 1, an exact function of the record; kept between passes."""
 
     centre: FloatArray
 
@@ -97,8 +97,8 @@ class SignResiduals(BoundedSum):
     table over bins of y, support, effects and scale were released before. f and the effects are integers on a fine
     grid, so their sum is exact in any order, and r, rounded to 1/1024, is a function of the record alone.
 
-    A record contributes r times p signs: no entry exceeds one and the whole is no longer than ``sqrt(p)``. Those are
-    the bounds for adding or removing a record. Replacing one moves an entry by at most 2 and the whole by
+    A record contributes r times p signs: no entry is larger than one and the whole no longer than ``sqrt(p)``. Those
+    are the bounds for adding or removing a record. Replacing one moves an entry by at most 2 and the whole by
     ``2 sqrt(p)``, attained by two records of ``|r| = 1`` on opposite sides of the centre. None of it depends on what
     the support is or how large the effects are, so each question may be chosen by all answers before.
 
