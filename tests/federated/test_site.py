@@ -5,11 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from sfumato import Budget
+from sfumato import Bounds, Budget
 from sfumato.federated.site import handle
 from sfumato.federated.wire import dump_json, encode
+from sfumato.privacy.events import Selection
 from sfumato.privacy.ledger import FileLedger
 from sfumato.statistics.histograms import Bins, OctaveHistograms, ResponseHistogram, octave_edges
+from sfumato.statistics.squares import SquareSums
 
 RUN = "ab" * 8
 TERMS = {
@@ -98,6 +100,12 @@ def test_three_runs_do_not_fit_under_a_cap_for_two(consortium):
         ({"trust": {"kind": "secure-aggregation", "sites": 10**6, "honest": 10**6}}, "adds all its noise itself"),
         ({"run": "../../etc"}, "hexadecimal"),
         ({"noise": 0}, "known fields"),
+        ({"picks": {"magnitude": 3}}, "picks nothing"),
+        ({"picks": {"picks": 3}}, "picks nothing"),
+        ({"picks": [3]}, "picks nothing"),
+        ({"shares": [["picks", 1.0]], "picks": {"picks": 0}}, "must pick from 1 to 1000"),
+        ({"shares": [["picks", 1.0]], "picks": {"picks": 10**6}}, "must pick from 1 to 1000"),
+        ({"shares": [["picks", 1.0]], "picks": {"picks": True}}, "must pick from 1 to 1000"),
     ],
 )
 def test_a_plan_that_is_not_known_and_safe_is_refused(consortium, changes, sentence):
@@ -150,6 +158,20 @@ def test_closing_a_run_gives_back_what_it_did_not_use_and_ends_it(consortium):
     assert 0.0 < told["epsilon"] < 1.0
     late = answer(consortium, "magnitude", encode(OctaveHistograms(10)))[0]
     assert "run was closed" in late["refused"]
+
+
+def test_more_picks_cost_more_and_no_more_are_picked_than_there_are(consortium):
+    grid = Bounds(-6, 6).grid(10)
+    for picks, run in ((2, "aa" * 8), (11, "bb" * 8)):
+        assert accept(consortium, run=run, shares=[["picks", 1.0]], picks={"picks": picks})["accepted"]
+        head, values = answer(consortium, "picks", encode(SquareSums(grid, 0.5)), run)
+        if picks == 2:
+            picked = np.frombuffer(values)
+            assert picked.size == 2 and set(picked) <= set(range(10))
+            event = FileLedger(consortium.ledger("h0")).entries[0].event
+            assert event.picks == 2 and event == Selection(event.epsilon, 2)
+        else:
+            assert "picks more features than it is about" in head["refused"]
 
 
 def test_a_seeded_site_refuses_to_write_a_real_ledger(tmp_path, consortium):

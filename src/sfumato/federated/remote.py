@@ -195,18 +195,28 @@ class BadUploadError(SfumatoError):
 def facts_from(head: dict[str, Any]) -> SiteFacts:
     """A site's facts, or `BadUploadError`."""
     features, records, response = head.get("n_features"), head.get("n_records"), head.get("response")
-    names = head.get("feature_names")
+    names, second = head.get("feature_names"), head.get("n_second", 0)
     if type(features) is not int or not 1 <= features <= 10**6:
         raise BadUploadError("the number of features is not a count.")
     if records is not None and (type(records) is not int or not 1 <= records < _NO_COUNT):
         raise BadUploadError("the number of records is not a count.")
     if not isinstance(response, dict) or set(response) != {"categories", "hashed"}:
         raise BadUploadError("the kind of response is missing.")
+    if not isinstance(response["hashed"], bool) or not _is_classes(response["categories"]):
+        raise BadUploadError("the kind of response is not known.")
     if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
         raise BadUploadError("the feature names are not names.")
+    if names is not None and len(names) != features:
+        raise BadUploadError("there are more or fewer feature names than features.")
+    if type(second) is not int or not 0 <= second < features:
+        raise BadUploadError("the number of columns of the second table is not a count.")
     kind = Response(response["categories"], bool(response["hashed"]))
-    rehearsal = head.get("rehearsal") is not False
-    return SiteFacts(features, records, kind, None if names is None else tuple(names), rehearsal)
+    rehearsal, explained = head.get("rehearsal") is not False, head.get("has_response", True) is True
+    return SiteFacts(features, records, kind, None if names is None else tuple(names), rehearsal, explained, second)
+
+
+def _is_classes(count: Any) -> bool:
+    return count is None or (type(count) is int and 1 <= count < 2**16)
 
 
 def release_from(

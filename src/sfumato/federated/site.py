@@ -122,14 +122,16 @@ class Site:
         inner = query.query if isinstance(query, OnColumns) else query
         if type(inner) is not question_kind(line):
             raise RefusedError(f"line {line!r} does not ask this kind of question.")
+        plan = terms.plan()
+        picks = plan.line(line).picks if plan.line(line).mechanism == "selection" else 0
         check(query, self.facts())
+        if picks > query.shape[-1]:
+            raise RefusedError("the question is refused: it picks more features than it is about.")
         ledger, noise = self.ledger(account), site_noise(self._random_state, self.name)
         ledger.unit = terms.unit
         self._store.claim(terms.run, line, fingerprint)
-        plan = terms.plan()
         try:
             door = open_site(adder_of(self._counted(terms.unit)), plan, ledger, noise, terms.trust, self.name)
-            picks = plan.line(line).mechanism == "selection"
             value = door.select(query, line).astype(np.float64) if picks else door.answer(query, line).value
         except BudgetError as error:
             raise RefusedError(str(error)) from None
@@ -213,6 +215,7 @@ def _reply(site: Site, data: dict[str, Any]) -> tuple[str, bytes]:
             response = {"categories": facts.response.categories, "hashed": facts.response.hashed}
             names = None if facts.feature_names is None else list(facts.feature_names)
             about = {"n_features": facts.n_features, "n_records": facts.n_records, "response": response}
+            about |= {"has_response": facts.has_response, "n_second": facts.n_second}
             return dump_json({"name": site.name, **about, "feature_names": names, "rehearsal": facts.rehearsal}), b""
         case {"ask": "accept", "terms": terms}:
             site.accept(terms)

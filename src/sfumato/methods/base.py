@@ -2,10 +2,10 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import first_rows, fit_source, has_ids, transform_array
 from sfumato.methods.parameters import sizes_of
 from sfumato.methods.reporting import Reporting
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.door import Behind, Door, open_door
@@ -27,7 +28,7 @@ from sfumato.privacy.ledger.current import current_account
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan
-from sfumato.privacy.unit import RECORD, unit_of
+from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response
 from sfumato.settings import adder_of
 from sfumato.sources import ResponseKind, Source, declared_response
@@ -42,13 +43,16 @@ REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leav
 
 
 class Planned(Protocol):
-    """Public facts of a fit, from which its plan follows."""
+    """Public facts of a fit, from which its plan follows; whoever holds a door can run it."""
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
 
     def prospect(self) -> Prospect | None:
         """What a forecast needs; None where there is none."""
+
+    def run(self) -> Asking[Any]:
+        """Walk the plan; what it returns is what the estimator keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,7 @@ class Session:
         """The door, for the plan of a task scaled to cost exactly the budget; a hopeless search is refused before."""
         bounds = getattr(task, "bounds", None)
         if isinstance(bounds, Location):
-            check_search(bounds, self.n_records, self.budget.mu() / self.ledger.unit.factor, stacklevel=4)
+            check_search(bounds, self.n_records, self.budget.mu() / self.ledger.unit.factor, stacklevel=5)
         unit = self.ledger.unit
         setting, calibrated = adder_of(self.source), task.plan().calibrate(self.budget, unit.factor)
         curator = Curator(setting, calibrated, self.ledger, self.noise)
@@ -78,20 +82,14 @@ class Session:
 
 
 def open_session(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    groups: Any = None,
-    reader: Callable[..., Source] = fit_source,
-    response_kind: ResponseKind | None = None,
+    estimator: "PrivateReducer", X: Any, y: Any, groups: Any = None, response_kind: ResponseKind | None = None
 ) -> Session:
     """Check what an estimator with the usual privacy parameters was given; the ledger before the records."""
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
     unit = unit_of(estimator.rows_per_person, has_ids(X, groups))
     ledger = open_ledger(estimator.ledger, budget, relation, noise, unit)
-    source = reader(estimator, X, y, getattr(estimator, "classes", None), response_kind, unit)
-    source = first_rows(source, groups, unit)
+    source = first_rows(estimator._read(X, y, response_kind, unit), groups, unit)
     if estimator.ledger is None and current_account() is None and _in_search():
         warnings.warn(SEARCHED, PrivacyWarning, stacklevel=3)
     if noise.rehearsal:
@@ -127,13 +125,18 @@ class Deferred:
 
     epsilon: float
     delta: float
+    n_records_: int | None
+    _binary: tuple[int, ...]
     ledger_: Ledger
     unseen_: IntArray | None
 
 
 @dataclass(eq=False, repr=False)
 class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
-    """Explains itself before a fit and projects records after it. A subclass gives `_task`, ``fit`` and a budget.
+    """Explains itself before a fit and projects records after it. A subclass gives `_task`, `_keep` and a budget.
+
+    A fit of records at hand, over simulated sites and over remote ones is the same three steps: `_task`, its
+    ``run()`` driven by whichever door there is, and `_keep`.
 
     An estimator is a dataclass: scikit-learn asks that its ``__init__`` sets every parameter, and does nothing else.
     """
@@ -158,8 +161,22 @@ class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
         plan = task.plan().calibrate(budget, unit.factor)
         return Explanation(plan, budget, relation, n_samples, n_features, task, task.prospect(), unit.rows)
 
+    def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
+        """Checked records, as this estimator takes them."""
+        return fit_source(self, X, y, getattr(self, "classes", None), response_kind, unit)
+
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Planned:
+        """What is public about a fit, every parameter checked; of two tables `n_features` counts both."""
         raise NotImplementedError
+
+    def _keep(self, outcome: Any, ledger: Ledger) -> None:
+        """Set what the task's run found, and the account it was charged to."""
+        raise NotImplementedError
+
+    def _fit(self, session: Session) -> Self:
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        self._keep(drive(task.run(), session.open(task)), session.ledger)
+        return self
 
     def _keep_bounds(self, located: Located) -> None:
         """The bounds, and the positions of features that showed no spread."""
@@ -202,6 +219,9 @@ class ComponentReducer(PrivateReducer):
     epsilon: float = 1.0
     delta: float = 1e-6
     bounds: GivenBounds = None
+
+    def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
+        return super()._read(X, None, response_kind, unit)
 
 
 @dataclass(eq=False, repr=False)

@@ -16,15 +16,15 @@ from sfumato.methods.base import ComponentReducer, location_of_pair, open_sessio
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import paired_source, second_array
 from sfumato.methods.parameters import chosen_method, directions_of, sizes_of
-from sfumato.privacy.asking import Asking, ask, drive
+from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
-from sfumato.privacy.plan import Line, Plan
-from sfumato.privacy.unit import RECORD, unit_of
-from sfumato.records import Records
+from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, Unit, unit_of
+from sfumato.records import Records, Response
 from sfumato.schema import HUGE, Node, Reader, array, bounds, optional, said_of_bounds, series, some_places
-from sfumato.statistics.histograms import Bins, ResponseHistogram
-from sfumato.steps.cca import Canonical, JointPairs, canonical, orthonormal_rows
+from sfumato.sources import ResponseKind, Source
+from sfumato.steps.cca import Canonical, Counting, JointPairs, canonical, orthonormal_rows
 from sfumato.steps.location import Located, Locating, Location, assume_bounds
 from sfumato.steps.subspace import subspace_distance
 from sfumato.typing import FloatArray
@@ -83,23 +83,6 @@ class CorrelatedPairs(PointPopulation):
     def _distance(self, found: Canonical) -> float:
         weights, k = (found.x_weights, found.y_weights), self.n_directions
         return float(np.mean([subspace_distance(w, np.eye(k, w.shape[1])) for w in weights]))
-
-
-@dataclass(frozen=True, slots=True)
-class Counting:
-    """The step that buys the number of records where it is private, about tables of so many columns."""
-
-    size: int
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """One count."""
-        return (Line("count", "number of records", 0.01, "sqrt(2) / 1", asks=ResponseHistogram),)
-
-    def run(self) -> Asking[float]:
-        """The number, kept away from zero."""
-        released = yield from ask(ResponseHistogram(Bins(np.empty(0))), "count")
-        return max(float(released.value[0]), 10.0 * self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +224,17 @@ class PrivateCCA(ComponentReducer):
 
         X may be a Source that names both: ``sfumato.scan(path, second=[...])``, without y.
         """
-        session = open_session(self, X, y, groups, paired_source)
-        p = int(self.n_features_in_)
-        task = self._pair(p, session.source.n_features - p, session.n_records)
-        self._keep(*drive(task.run(), session.open(task)), session.ledger)
-        return self
+        return self._fit(open_session(self, X, y, groups))
 
-    def _keep(self, located: Located, mean: FloatArray, found: Canonical, ledger: Ledger) -> None:
+    def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
+        return paired_source(self, X, y, unit)
+
+    def _task(self, n_features: int, n_records: int | None, response: Response) -> CanonicalTask:
         p = int(self.n_features_in_)
+        return self._pair(p, n_features - p, n_records)
+
+    def _keep(self, outcome: tuple[Located, FloatArray, Canonical], ledger: Ledger) -> None:
+        (located, mean, found), p = outcome, int(self.n_features_in_)
         self._keep_bounds(located)
         self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))

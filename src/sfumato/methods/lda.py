@@ -25,14 +25,15 @@ from sfumato.methods.about import (
     finding,
     method_among,
 )
-from sfumato.methods.base import ExplainingReducer, Session, location_of, open_session
+from sfumato.methods.base import ExplainingReducer, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
-from sfumato.privacy.asking import Asking, drive
+from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import HASH_BUCKETS, Records, Response
 from sfumato.schema import HUGE, Node, array, places, record
-from sfumato.sources import Source
+from sfumato.sources import ResponseKind, Source
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.lda import ClassMeans, Discriminant, Rule, rule
 from sfumato.steps.links import Spectrum, directions_in_x
@@ -48,6 +49,10 @@ SHAPE = RoughShape(0.03, 0.20)
 MEANS = ClassMeans(0.65)
 LOGARITHMS = 700.0
 """Of which the exponential is finite."""
+NUMBERS = (
+    "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
+    "scan(..., response_kind='categorical')."
+)
 TWO_CLASSES = Response(3)
 """Declared, so that the last code is that of all others."""
 
@@ -254,18 +259,12 @@ class PrivateLDA(ExplainingReducer):
 
         Whatever the type of y, its values are names of classes: no value of one record decides what the others are.
         """
-        session = self._open(X, y, groups)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(drive(task.run(), session.open(task)), session.ledger)
-        return self
+        return self._fit(open_session(self, X, y, groups))
 
-    def _open(self, X: Any, y: Any, groups: Any) -> Session:
+    def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
         if isinstance(X, Source) and X.has_response and X.response.categories is None:
-            raise InputError(
-                "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
-                "scan(..., response_kind='categorical')."
-            )
-        return open_session(self, X, y, groups, response_kind="categorical")
+            raise InputError(NUMBERS)
+        return super()._read(X, y, "categorical", unit)
 
     def _keep(self, outcome: DiscriminantOutcome, ledger: Ledger) -> None:
         self.directions_ = outcome.spectrum.directions
@@ -288,6 +287,8 @@ class PrivateLDA(ExplainingReducer):
         return np.asarray(np.asarray(self.classes)[self._used[self._rule.nearest(self.transform(X))]])
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
+        if response.categories is None:
+            raise InputError(NUMBERS)
         k = directions_of(self.n_directions, n_features)
         chosen_method(self, METHODS)
         return DiscriminantTask(n_features, n_records, response, k, location_of(self, n_features, n_records))

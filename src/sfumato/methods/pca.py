@@ -13,7 +13,7 @@ from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import COMPONENTS, PARAMETERS, About, Attack, method_among, searching
 from sfumato.methods.base import ComponentReducer, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
-from sfumato.privacy.asking import Asking, drive
+from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
@@ -169,10 +169,7 @@ class PrivatePCA(ComponentReducer):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None, groups)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(*drive(task.run(), session.open(task)), session.ledger)
-        return self
+        return self._fit(open_session(self, X, y, groups))
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
         k = components_of(self.n_directions, n_features)
@@ -184,7 +181,8 @@ class PrivatePCA(ComponentReducer):
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         return replace(task, method=cast(Method, task.prospect().best(budget, n_records, relation)))
 
-    def _keep(self, located: Located, found: Principal, ledger: Ledger) -> None:
+    def _keep(self, outcome: tuple[Located, Principal], ledger: Ledger) -> None:
+        located, found = outcome
         grid = common_scale(located)
         k = int(self.n_directions)
         variance = np.maximum(found.values, 0.0)

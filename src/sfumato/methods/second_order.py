@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,9 +13,10 @@ from sfumato.errors import InputError
 from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, PARAMETERS, About, Attack, finding
-from sfumato.methods.base import ExplainingReducer, Planned, location_of, open_session
+from sfumato.methods.base import ExplainingReducer, location_of, open_session
 from sfumato.methods.parameters import directions_of
-from sfumato.privacy.asking import Asking, drive
+from sfumato.privacy.asking import Asking
+from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
 from sfumato.schema import whole
@@ -148,36 +149,25 @@ class SecondOrderOutcome:
     centre: FloatArray
 
 
-class KernelTask(Planned, Protocol):
-    """What is public about a fit whose directions are eigenvectors of a kernel."""
-
-    def run(self) -> Asking[SecondOrderOutcome]:
-        """Walk the plan."""
-
-
 @dataclass(eq=False, repr=False)
 class KernelReducer(ExplainingReducer):
     """``fit`` and what it keeps, for directions that are eigenvectors of a kernel of slice moments."""
-
-    def _task(self, n_features: int, n_records: int | None, response: Response) -> KernelTask:
-        raise NotImplementedError
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that explain y.
 
         `groups` says whose row it is, and `response_kind` declares what y is, as in `PrivateSIR.fit`.
         """
-        session = open_session(self, X, y, groups, response_kind=response_kind)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        outcome = drive(task.run(), session.open(task))
+        return self._fit(open_session(self, X, y, groups, response_kind))
+
+    def _keep(self, outcome: SecondOrderOutcome, ledger: Ledger) -> None:
         self.directions_ = outcome.spectrum.directions
         self.standard_errors_ = outcome.spectrum.standard_errors
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.choice_ = outcome.fit.choice
         self.mean_ = outcome.centre
         self._keep_bounds(outcome.located)
-        self.ledger_ = session.ledger
-        return self
+        self.ledger_ = ledger
 
 
 @dataclass(eq=False, repr=False)

@@ -32,7 +32,7 @@ from sfumato.methods.base import ExplainingReducer, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of, share_of
 from sfumato.methods.prediction import Predicting
 from sfumato.methods.reporting import draw_picture
-from sfumato.privacy.asking import Asking, drive
+from sfumato.privacy.asking import Asking
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
@@ -405,10 +405,7 @@ class PrivateSIR(Predicting, ExplainingReducer):
         response_kind : {"numeric", "categorical"}, optional
             What y is, if it is not to be taken from the type of its column, which counts as public.
         """
-        session = open_session(self, X, y, groups, response_kind=response_kind)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(drive(task.run(), session.open(task)), session.ledger)
-        return self
+        return self._fit(open_session(self, X, y, groups, response_kind))
 
     def summary_plot(self, ax: Any = None) -> Any:
         """Heat map of the first direction against the response: counts paid for in the plan, no record is drawn.

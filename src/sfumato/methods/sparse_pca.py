@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import Population, missed_distance
 from sfumato.forecast.prospect import Prospect
@@ -19,6 +19,7 @@ from sfumato.methods.parameters import chosen_method
 from sfumato.methods.pca import SpikedCovariance, components_of
 from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.events import Selection
+from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.schema import whole
@@ -207,13 +208,7 @@ class PrivateSparsePCA(ComponentReducer):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None, groups)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        located, found = drive(task.run(), session.open(task))
-        self._keep_bounds(located)
-        self._keep(task, found, common_scale(located))
-        self.ledger_ = session.ledger
-        return self
+        return self._fit(open_session(self, X, y, groups))
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
         chosen_method(self, METHODS)
@@ -221,8 +216,10 @@ class PrivateSparsePCA(ComponentReducer):
         size = size_of(self.max_features, k, n_features)
         return SparsePrincipalTask(n_features, n_records, k, bounds_only(self, n_features, n_records), size)
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
-        p, k, found = task.n_features, task.n_directions, state.found
+    def _keep(self, outcome: tuple[Located, Loadings], ledger: Ledger) -> None:
+        located, state = outcome
+        grid = common_scale(located)
+        p, k, found = grid.n_features, int(self.n_directions), state.found
         self.directions_, self.standard_errors_ = np.zeros((k, p)), np.zeros((k, p))
         self.directions_[:, state.support] = state.vectors.T
         self.standard_errors_[:, state.support] = standard_errors(found.values, found.vectors, found.noise, k)
@@ -232,6 +229,8 @@ class PrivateSparsePCA(ComponentReducer):
         self.explained_variance_ratio_ = ratio / max(1.0, float(ratio.sum()))
         self.mean_ = grid.centre.copy()
         self.mean_[state.picked] += found.mean * grid.half_width[0]
+        self._keep_bounds(located)
+        self.ledger_ = ledger
 
 
 def size_of(max_features: Any, k: int, n_features: int) -> int:

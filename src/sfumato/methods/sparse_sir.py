@@ -33,6 +33,7 @@ from sfumato.methods.sir import PICTURE_SHARE, PICTURED, RELEASED, WORDS, Outcom
 from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Gaussian, Selection
+from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.mechanisms import gaussian_std, gumbel_scale
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
@@ -113,6 +114,10 @@ class SparseTask:
     def prospect(self) -> Prospect:
         """The one honest method, on records of which three features matter."""
         return Prospect((("screen", self),), FewActiveFeatures(self.n_features))
+
+    def run(self) -> Asking[tuple[Outcome, Screen]]:
+        """Walk the plan."""
+        return run_sparse(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,13 +379,13 @@ class PrivateSparseSIR(PrivateSIR):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
-        session = open_session(self, X, y, groups, response_kind=response_kind)
-        task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
-        outcome, screened = drive(run_sparse(task), session.open(task))
+        return self._fit(open_session(self, X, y, groups, response_kind))
+
+    def _keep(self, outcome: Any, ledger: Ledger) -> None:
+        found, screened = outcome
         self.screen_: Screen | None = screened
         self.support_ = screened.kept
-        self._keep(outcome, session.ledger)
-        return self
+        super()._keep(found, ledger)
 
     def _wide(self, rows: FloatArray) -> FloatArray:
         """Zero for features that were not kept."""

@@ -14,7 +14,8 @@ from sfumato.methods.base import Session, bounds_only, common_scale, open_sessio
 from sfumato.methods.parameters import one_of
 from sfumato.methods.pca import PrivatePCA, components_of
 from sfumato.methods.sparse_pca import COMPONENTS, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
-from sfumato.privacy.asking import Asking, ask, drive, on_columns, pick
+from sfumato.privacy.asking import Asking, ask, on_columns, pick
+from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.research.peeling import STEPS, plan_steps
@@ -151,10 +152,11 @@ class RayleighFlowPCA(PrivatePCA):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the component of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None, groups)
+        session = open_session(self, X, y, groups)
+        if self.calibration != "paper":
+            return self._fit(session)
         task = self._flow_task(session.source.n_features, session.n_records)
-        found = self._printed(task, session) if self.calibration == "paper" else None
-        self._keep(*(found or drive(task.run(), session.open(task))), session.ledger)
+        self._keep(self._printed(task, session), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
@@ -361,6 +363,6 @@ class DPSPCA(PaperSparsePCA):
         k, bounds = components_of(self.n_directions, n_features), bounds_only(self, n_features, n_records)
         return SparseDescentTask(n_features, n_records, k, bounds, size_of(self.max_features, k, n_features))
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
-        super()._keep(task, state, grid)
-        self.standard_errors_[:, state.support] = np.nan
+    def _keep(self, outcome: tuple[Located, Loadings], ledger: Ledger) -> None:
+        super()._keep(outcome, ledger)
+        self.standard_errors_[:, outcome[1].support] = np.nan

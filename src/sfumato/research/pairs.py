@@ -12,10 +12,9 @@ from sfumato.errors import InputError
 from sfumato.methods.about import BOX, CLASSES, CODES, EXPLAINING, EXPLAINING_OPTIONS, About, Attack
 from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair, open_session
 from sfumato.methods.cca import PAIRS, RELEASED, CanonicalTask, PrivateCCA, finish_pairs
-from sfumato.methods.inputs import paired_source
 from sfumato.methods.lda import RULE, DiscriminantOutcome, DiscriminantTask, PrivateLDA, finish_rule
 from sfumato.methods.parameters import directions_of, one_of
-from sfumato.privacy.asking import Asking, ask, drive
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
@@ -232,16 +231,15 @@ class RayleighFlowCCA(PrivateCCA):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the pair of directions of the tables X (n, p) and y (n, q), as `PrivateCCA.fit` does."""
-        session = open_session(self, X, y, groups, paired_source)
+        session = open_session(self, X, y, groups)
+        if self.calibration != "paper":
+            return self._fit(session)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
-        if self.calibration == "tight":
-            self._keep(*drive(task.run(), session.open(task)), session.ledger)
-            return self
         if not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS_BOUNDS)
         found, located = printed_canonical(task.bounds, p, session, self), settled(task.bounds, p + task.n_targets)
-        self._keep(located, located.grid.centre, found, session.ledger)
+        self._keep((located, located.grid.centre, found), session.ledger)
         return self
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
@@ -303,11 +301,10 @@ class RayleighFlowLDA(PrivateLDA):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the direction of X that tells the classes y apart, as `PrivateLDA.fit` does."""
-        session = self._open(X, y, groups)
+        session = open_session(self, X, y, groups)
+        if self.calibration != "paper":
+            return self._fit(session)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        if self.calibration == "tight":
-            self._keep(drive(task.run(), session.open(task)), session.ledger)
-            return self
         if not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS_BOUNDS)
         self.directions_ = printed_discriminant(task.bounds, session, self)

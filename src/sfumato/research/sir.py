@@ -129,6 +129,10 @@ class PaperTask:
     def prospect(self) -> None:
         """There is no theory for these; they are here to be compared."""
 
+    def run(self) -> Asking[tuple[Outcome, IntArray]]:
+        """Walk the plan of the tight variant."""
+        return tight(self)
+
     def plan(self) -> Plan:
         """Every release of the tight variant, with its share."""
         lines: tuple[Line, ...] = plan_histogram(self.response, 0.05)
@@ -220,7 +224,7 @@ def _orthonormal(columns: FloatArray) -> FloatArray:
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
     """Directions and the features they rest on."""
     if estimator.calibration == "tight":
-        return drive(tight(task), session.open(task))
+        return drive(task.run(), session.open(task))
     if task.validate:
         raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
     flows, first = task.method in FLOWS, estimator.calibration == FIRST

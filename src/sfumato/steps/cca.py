@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.privacy.asking import Asking
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
+from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.steps.covariance import Measuring, rounder
 from sfumato.steps.dimension import Choice
 from sfumato.steps.shape import RoughShape
@@ -66,6 +67,23 @@ def orthonormal_rows(rows: FloatArray) -> FloatArray:
     """Gram-Schmidt, in order, keeping each row's side."""
     q, r = np.linalg.qr(rows.T)
     return np.asarray((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T)
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """The step that buys the number of records where it is private, about tables of so many columns."""
+
+    size: int
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """One count."""
+        return (Line("count", "number of records", 0.01, "sqrt(2) / 1", asks=ResponseHistogram),)
+
+    def run(self) -> Asking[float]:
+        """The number, kept away from zero."""
+        released = yield from ask(ResponseHistogram(Bins(np.empty(0))), "count")
+        return max(float(released.value[0]), 10.0 * self.size)
 
 
 SHAPE = RoughShape(0.03, 0.16)

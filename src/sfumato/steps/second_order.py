@@ -129,7 +129,7 @@ class SliceKernel:
     def lines(self) -> tuple[Line, ...]:
         """Everything in one release."""
         purpose = "sums and second moments by slice"
-        return (Line("slices", purpose, self.share, "1.60 r^2 / 1.12 r^2", asks=SliceSecondMoments),)
+        return (Line("slice moments", purpose, self.share, "1.60 r^2 / 1.12 r^2", asks=SliceSecondMoments),)
 
     def run(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[SecondOrder]:
         """The kernel's leading eigenvectors, from one release of at most `most` slices (or classes, up to 64).
@@ -139,7 +139,7 @@ class SliceKernel:
         """
         slice_of, edges = groups(ranks, self.most if ranks.is_ordered else MOST_CLASSES)
         query = SliceSecondMoments(whitening, ranks.bins, slice_of, len(edges) - 1)
-        released = yield from ask(query, "slices")
+        released = yield from ask(query, "slice moments")
         shares = np.maximum(np.bincount(slice_of, ranks.probabilities, minlength=query.n_slices), 0.5 / query.n_slices)
         raw = slice_moments(released.value, released.noise_std, n * shares / shares.sum(), shares / shares.sum())
         root, mean = rewhiten(raw)

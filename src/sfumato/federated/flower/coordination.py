@@ -24,7 +24,7 @@ from sfumato.federated.flower import library
 from sfumato.federated.flower.keys import authority, demand_pair, public_keys
 from sfumato.federated.flower.link import FlowerTransport, open_grid
 from sfumato.federated.store import Journal
-from sfumato.methods.sir import PrivateSIR
+from sfumato.methods.base import PrivateReducer
 from sfumato.settings.federated import SitesLostError
 
 START = 120.0
@@ -64,7 +64,7 @@ def coordinate(
     address: Address,
     sites: Sequence[Path],
     folder: Path,
-    estimator: PrivateSIR,
+    estimator: PrivateReducer,
     limits: Limits,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _nodes(folder: Path, keys: Sequence[bytes]) -> Path:
     return folder.absolute() / f"nodes-{hashlib.sha256(b''.join(sorted(keys))).hexdigest()[:12]}.db"
 
 
-def _settings(estimator: PrivateSIR, limits: Limits) -> Mapping[str, Any]:
+def _settings(estimator: PrivateReducer, limits: Limits) -> Mapping[str, Any]:
     """What makes a run this run and no other."""
     given = {name: repr(value) for name, value in estimator.get_params().items()}
     own = {"least": limits.least, "leave_out": limits.leave_out, "own_units": limits.own_units}
