@@ -19,13 +19,14 @@ from sfumato.steps.pursuit import Pursuit, Rule, centred, functions_of, normal_s
 from sfumato.steps.ranks import Ranks
 
 EIGHTHS = np.full(8, 0.125)
+USUAL = Rule()
 
 
 def ranks_of(y):
     return Ranks(Bins(np.quantile(y, np.arange(1, 8) / 8)), EIGHTHS, float(len(y)))
 
 
-def pursue(x, y, ranks, picks, at_least=1, rho=1e6, rule=Rule()):
+def pursue(x, y, ranks, picks, at_least=1, rho=1e6, rule=USUAL):
     """Without noise to speak of."""
     step = Pursuit(picks, 0.5, 0.5, picks, rule)
     plan = Plan.of(step).calibrate(Budget.zcdp(rho))
