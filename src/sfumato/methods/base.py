@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, GivenBounds, Grid, PartialBounds
+from sfumato.bounds import Bounds, GivenBounds, Grid, PartialBounds, by_column
 from sfumato.errors import PrivacyWarning
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.explanation import Explanation
@@ -276,7 +276,7 @@ def _search(estimator: Any, known: PartialBounds, n_records: int | None, *given:
 
 def _names_all(known: PartialBounds, *given: Any) -> bool:
     """Whether "search" was said of every feature of which nothing is known."""
-    said = [value for one in given if isinstance(one, Mapping) for value in one.values()]
+    said = [value for one in map(by_column, given) if isinstance(one, Mapping) for value in one.values()]
     return 0 < known.unknown.size <= sum(isinstance(value, str) for value in said)
 
 

@@ -199,7 +199,7 @@ class PrivateLDA(ExplainingReducer):
         The total privacy budget of everything that touches the data, found bounds included.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
         privately, and charged.
     classes : sequence, optional

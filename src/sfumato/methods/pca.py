@@ -107,7 +107,7 @@ class PrivatePCA(ComponentReducer):
         Number of components.
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; generous ones cost nothing, because the length
         at which records are clipped is found privately. None: location and scale are found privately too.
     method : {"auto", "refined", "one-shot"}

@@ -108,7 +108,7 @@ class PrivatePHD(KernelReducer):
         The total privacy budget of everything that touches the data, found bounds included.
     n_directions : int or "auto"
         "auto" counts the eigenvalues that stand out of the known noise and of sampling; this costs nothing.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
         privately, and charged.
     relation, rows_per_person, rho, ledger, random_state

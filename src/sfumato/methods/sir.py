@@ -293,7 +293,7 @@ class PrivateSIR(Predicting, ExplainingReducer):
         The total privacy budget of everything that touches the data, found bounds and pictures included.
     n_directions : int or "auto"
         "auto" keeps those that a test finds, at least one; this costs nothing (see `choice_`).
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, or of some (``{"age": (0, 120), "grade": range(1, 8)}``, by name or position), known
         without looking at the data. The others are found privately and charged to the same budget; of columns of true
         and false, and of ranges of integers, nothing is bought. If there are too few records to find them, `fit`

@@ -149,7 +149,7 @@ class PrivateSparsePCA(ComponentReducer):
         Number of components.
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; a feature's variance is taken about the middle, so
         choose it near the typical value. Generous bounds cost nothing: the size at which entries are clipped is
         found privately. None: location and scale of *all* features are found privately, which needs many records.

@@ -322,7 +322,7 @@ class PrivateSparseSIR(PrivateSIR):
         The total privacy budget of everything that touches the data.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data. A sign is that of the difference from the *middle*
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.

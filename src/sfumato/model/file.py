@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import __version__
-from sfumato.bounds import SEARCH
+from sfumato.bounds import SEARCH, by_column
 from sfumato.errors import InputError
 from sfumato.methods import FAMILY, added, find_class
 from sfumato.methods.about import About
@@ -31,6 +31,7 @@ HIDDEN = {"rule": "_rule", "used": "_used"}
 TOLD, ORIGIN = "origin", ("table", "response", "command", "account")
 """Where a fit comes from: a member that a file may lack."""
 OPTIONAL = "rows_per_person"
+BOUNDS = ("bounds", "y_bounds")
 """A parameter that a file leaves out where it is None."""
 
 
@@ -113,7 +114,8 @@ def attribute_of(release: str) -> str:
 
 def _parameters(estimator: Any, about: About) -> dict[str, Any]:
     """The parameters; a seed that is no number was used up by the fit."""
-    values = {name: _said(getattr(estimator, name)) for name in about.parameters}
+    given = {name: getattr(estimator, name) for name in about.parameters}
+    values = {name: _said(by_column(value) if name in BOUNDS else value) for name, value in given.items()}
     if values[OPTIONAL] is None:
         del values[OPTIONAL]
     seeded = isinstance(values["random_state"], (int, np.integer))
