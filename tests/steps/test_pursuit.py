@@ -18,15 +18,15 @@ from sfumato.statistics.histograms import Bins
 from sfumato.steps.pursuit import Pursuit, Rule, centred, functions_of, normal_scores
 from sfumato.steps.ranks import Ranks
 
+RULE = Rule()
 EIGHTHS = np.full(8, 0.125)
-USUAL = Rule()
 
 
 def ranks_of(y):
     return Ranks(Bins(np.quantile(y, np.arange(1, 8) / 8)), EIGHTHS, float(len(y)))
 
 
-def pursue(x, y, ranks, picks, at_least=1, rho=1e6, rule=USUAL):
+def pursue(x, y, ranks, picks, at_least=1, rho=1e6, rule=RULE):
     """Without noise to speak of."""
     step = Pursuit(picks, 0.5, 0.5, picks, rule)
     plan = Plan.of(step).calibrate(Budget.zcdp(rho))

@@ -312,9 +312,9 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
 class PrivateSparseSIR(PrivateSIR):
     """Directions of x that explain y when x has thousands of features, without revealing any one record.
 
-    The features that move with y are picked privately by the signs of x alone, how many of them matter is found
-    from their released scores, and the directions come from a descent on those few columns. The cost of picking
-    grows with the logarithm of the number of features only.
+    The features that move with y are picked privately by the signs of x alone, one after another, each beside what
+    those before explain; how many of them matter is found from their released scores, and the directions come from a
+    descent on those few columns. The cost of picking grows with the logarithm of the number of features only.
 
     Parameters
     ----------
@@ -331,7 +331,7 @@ class PrivateSparseSIR(PrivateSIR):
         screening. The papers' own methods are in `sfumato.research`.
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
-        records (if public), of features and the budget: 4 to 8.
+        records (if public), of features and the budget: 4 to 48.
     relation, rows_per_person, rho, classes, picture, ledger, random_state
         As in `PrivateSIR`.
 
@@ -342,7 +342,8 @@ class PrivateSparseSIR(PrivateSIR):
     support_ : ndarray of int
         Columns kept, in increasing order.
     screen_ : Screen or None
-        Columns picked (best first), their released scores and the threshold they had to pass.
+        Columns picked (best first), their released scores in standard deviations of chance and noise together, and the
+        threshold they had to pass.
     standard_errors_, privacy_errors_, loadings_, loadings_errors_, eigenvalues_, choice_, verdict_
         As in `PrivateSIR`, for the features kept; which ones are is not part of the errors. There are no p-values: the
         features were kept for what they have to do with y.
@@ -370,7 +371,7 @@ class PrivateSparseSIR(PrivateSIR):
         title="Private sparse sliced inverse regression",
         page="methods/screen.md",
         options=(*EXPLAINING_OPTIONS, "method", "picture", "max_features"),
-        method=lambda fitted: f"sign screening, then {WORDS['descent']}",
+        method=lambda fitted: f"sign screening one pick at a time, then {WORDS['descent']}",
         parameters=PARAMETERS | method_among(METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
         released=RELEASED | SUPPORT | {"screen": optional(SCREEN)},
         finish=check_support,

@@ -17,8 +17,8 @@ UNITS = 2**10
 """Grid units of one: the functions of y are rounded to multiples of 1/1024."""
 _FINE = 2.0**30
 """Grid units of the functions and effects that a residual is made of: sums of thousands of them are exact."""
-_FEW_ROWS = 2**13
-"""Sums of so many numbers of up to 1024 are exact in float32, which takes half the time."""
+_ROWS = 64
+"""Rows that are multiplied at once: small enough for the cache, and their sums are exact in float32."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,10 +162,9 @@ class SignResiduals(BoundedSum):
     def of(self, records: Records) -> IntArray:
         signs = self.signs.of(records)
         r = self.residuals(self.bins.index(records), signs[:, self.support])
-        few = 4 * len(self.columns) < signs.shape[1]
-        kind = np.float32 if len(r) <= _FEW_ROWS else np.float64
-        sums = r.astype(kind) @ (signs[:, self.columns] if few else signs).astype(kind)
-        return as_integers(sums if few else sums[self.columns])
+        if 4 * len(self.columns) < signs.shape[1]:
+            return as_integers(_products(r, signs[:, self.columns]))
+        return as_integers(_products(r, signs)[self.columns])
 
     def residuals(self, bins: NDArray[np.int16], signs: NDArray[np.int8]) -> FloatArray:
         """r in grid units, from the bin of y and the signs of the support."""
@@ -174,6 +173,15 @@ class SignResiduals(BoundedSum):
         e -= signs @ np.rint(self.effects / unit)
         e *= UNITS * (unit / self.scale)
         return np.clip(np.rint(e, out=e), -UNITS, UNITS, out=e)
+
+
+def _products(r: FloatArray, signs: NDArray[np.int8]) -> FloatArray:
+    """``r^T signs`` of whole numbers r up to 1024, exact."""
+    sums, small = np.zeros(signs.shape[1]), r.astype(np.float32)
+    for start in range(0, len(r), _ROWS):
+        rows = slice(start, start + _ROWS)
+        sums += small[rows] @ signs[rows].astype(np.float32)
+    return sums
 
 
 def _signs(x: FloatArray, centre: FloatArray) -> FloatArray:
