@@ -291,6 +291,16 @@ def simulate(
         fitted.report(report)
 
 
+@federated_app.command()
+def status(
+    folder: Annotated[Path, typer.Argument(help="Where the coordinator keeps its files.")] = Path("federation"),
+) -> None:
+    """Tell what a coordinator is doing, or left undone, and its last result; nobody is asked anything."""
+    from sfumato.federated.status import describe_status
+
+    stdout().print(describe_status(folder), markup=False, soft_wrap=True)
+
+
 def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Budget | None":
     """The cap that was given; None is for a ledger that has one.
 
