@@ -16,7 +16,8 @@ class Consortium:
 
     def __init__(self, folder, parts, *, cap=2.0, seed=7, protects="record", relation="replace"):
         self.folder, self.parts, self.seed = folder, parts, seed
-        self.faults, self.sent, self.sources = {}, [], {}
+        self.faults, self.sent, self.sources, self.told = {}, [], {}, []
+        self.rules = {}
         folder.mkdir(exist_ok=True)
         for name in parts:
             account = Budget.approximate(cap, 1e-5)
@@ -26,7 +27,8 @@ class Consortium:
         return self.folder / f"{name}.jsonl"
 
     def site(self, name):
-        return Site(self.source(name), self.ledger(name), self.folder / name, name=name, random_state=self.seed)
+        rules = {"tell": self.told.append, "random_state": self.seed} | self.rules
+        return Site(self.source(name), self.ledger(name), self.folder / name, name=name, **rules)
 
     def source(self, name):
         """Numbers and a numeric response, unless told otherwise."""

@@ -112,6 +112,7 @@ def keys(tmp_path):
         ({**NEW, "--cap": "1", "--coordinator": "https://localhost:8000"}, "coordinator must be host:port"),
         ({**NEW, "--cap": "1", "--features": "x0,hospital"}, "column 'hospital' is not numeric"),
         ({**NEW, "--cap": "-1"}, "epsilon"),
+        ({**NEW, "--cap": "1", "--ask": None}, "ask: there is no terminal"),
     ],
 )
 def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkeypatch, change, sentence):
@@ -191,7 +192,39 @@ def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
         "127.0.0.1", 8000, *(tmp_path / name for name in ("secret", "nodes", "ca", "crt", "key"))
     )
     assert "--enable-supernode-auth" in command and "--ssl-certfile" in command and "--insecure" not in command
-    assert command[command.index("--isolation") + 1] == "process"
+    assert command[command.index("--isolation") + 1] == "process" and "sfumato.federated.flower.gate" in command
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "status"),
+    [
+        ("/v1/fleet/pull-messages", None, 200),
+        ("/v1/fleet/register-node", None, 403),
+        ("/v1/fleet/unregister-node", None, 403),
+        ("/v1/control/start-run", None, 403),
+        ("/v1/control/register-node", b"guessed", 403),
+        ("/v1/control/register-node", "right", 200),
+        ("/v1/fleet/../control/start-run", None, 403),
+        ("/docs", None, 403),
+    ],
+)
+def test_the_gate_lets_sites_pass_to_what_sites_need_and_nobody_else_to_anything(path, told, status):
+    from sfumato.federated.flower.gate import HEADER, Gate, password_of
+
+    async def server(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    sent = []
+
+    async def send(event):
+        sent.append(event)
+
+    password = password_of(b"secret")
+    headers = [] if told is None else [(HEADER.encode(), password.encode() if told == "right" else told)]
+    gate = Gate(server, password)(({"type": "http", "path": path, "headers": headers}), None, send)
+    with pytest.raises(StopIteration):
+        gate.send(None)
+    assert sent[0]["status"] == status and b"secret" not in password.encode()
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -1,6 +1,7 @@
 """`sfumato federated`: fits across sites that may not pool their records: try one, take part in one, run one."""
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,6 +70,15 @@ def site(
     folder: Annotated[Path | None, typer.Option(help="Where answers are kept; NAME-answers if not given.")] = None,
     classes: Classes = None,
     response_kind: ResponseKind = None,
+    most: Annotated[
+        float | None, typer.Option(min=0, help="Epsilon that one run may spend here; the cap alone if not given.")
+    ] = None,
+    least: Annotated[
+        int | None, typer.Option(min=1, help="With fewer records than these the site takes no part.")
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask here, at this terminal, before a run is accepted; the coordinator waits.")
+    ] = False,
     rehearse: Annotated[int | None, typer.Option(help="Seed for a rehearsal with seeded noise: no privacy.")] = None,
 ) -> None:
     """Take part: answers the coordinator's known questions with noisy sums until stopped with Ctrl-C.
@@ -87,6 +97,8 @@ def site(
         raise InputError("name must have 1 to 100 letters.")
     if not re.fullmatch(r"([^\s/:]+|\[[0-9a-fA-F:]+\]):\d{1,5}", coordinator):
         raise InputError(f"coordinator must be host:port, such as coordinator.example:8000, got {coordinator!r}.")
+    if ask and not sys.stdin.isatty():
+        raise InputError("ask: there is no terminal to ask at; start the site from one, or leave --ask out.")
     account, answers = ledger or Path(f"{name}.jsonl"), folder or Path(f"{name}-answers")
     budget = _cap(account, cap, cap_delta, create_ledger)
     neighbours = None if relation is None else relation_of(relation)
@@ -100,15 +112,34 @@ def site(
         response_kind=read_kind(response_kind),
         person=person,
     )
-    mine = Site(source, account, answers, name=name, random_state=rehearse)
 
     from sfumato.federated.flower.node import Node
+    from sfumato.privacy.budget import Budget
     from sfumato.privacy.ledger import FileLedger
 
-    node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
+    def say(what: str) -> None:
+        note(f"{name} {what}")
+
+    def consent(what: str) -> bool:
+        return typer.confirm(f"{name}: {what}. Answer it?", err=True)
+
+    # the key is read before the ledger is made, and the site follows from both
+    node = Node(coordinator, ca, key, lambda request: handle(mine, request), say)
     with as_usage():
         seeded = rehearse is not None
-        FileLedger(account, budget, neighbours, rehearsal=seeded, protects="person" if person else "record")
+        opened = FileLedger(account, budget, neighbours, rehearsal=seeded, protects="person" if person else "record")
+        limit = None if most is None else Budget.approximate(most, opened.budget.delta or cap_delta)
+    mine = Site(
+        source,
+        account,
+        answers,
+        name=name,
+        most=limit,
+        least=least,
+        tell=say,
+        consent=consent if ask else None,
+        random_state=rehearse,
+    )
     mine.facts()  # what the coordinator would be refused for is better told now
     say_what_is_left(mine.ledger())
     note(f"{name} answers {coordinator} within this cap; Ctrl-C stops it.")
@@ -154,6 +185,9 @@ def server(
     host: Annotated[str, typer.Option(help="Address to listen on; see 'Sharp edges' in the how-to.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     folder: Annotated[Path, typer.Option(help="Where the coordinator keeps its files.")] = Path("federation"),
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Do not go on with an interrupted run: sites give back what it set aside.")
+    ] = False,
 ) -> None:
     """Fit once over the sites that were given by their public keys, and end.
 
@@ -188,7 +222,7 @@ def server(
     from sfumato.federated.coordinator import summarise_outcome
     from sfumato.federated.flower.coordination import Address, Limits, coordinate
 
-    limits = Limits(wait, timeout, needed, least, leave_out, own_units)
+    limits = Limits(wait, timeout, needed, least, leave_out, own_units, anew)
     found = coordinate(Address(host, port, ca, certificate, key), site, folder, made, limits, note)
     stdout().print(summarise_outcome(found), markup=False, soft_wrap=True)
     _show(found["directions"], found.get("y_directions"))
@@ -259,6 +293,16 @@ def simulate(
         _show(fitted.y_directions_)
     if report is not None:
         fitted.report(report)
+
+
+@federated_app.command()
+def status(
+    folder: Annotated[Path, typer.Argument(help="Where the coordinator keeps its files.")] = Path("federation"),
+) -> None:
+    """Tell what a coordinator is doing, or left undone, and its last result; nobody is asked anything."""
+    from sfumato.federated.status import describe_status
+
+    stdout().print(describe_status(folder), markup=False, soft_wrap=True)
 
 
 def _named(fitted: Any) -> "Table":

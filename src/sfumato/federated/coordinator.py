@@ -81,13 +81,16 @@ def fit_remote(
     needed = len(sites) if minimum is None else minimum
     journal = run if isinstance(run, Journal) else Journal(run)
     remote = RemoteSites(transport, journal)
-    task, ledger = _agree(fitted, remote, journal, sites, needed, least, own_units)
     try:
-        _walk(fitted, task, remote, ledger, needed, leave_out, own_units)
-    except SitesLostError as error:
+        task, ledger = _agree(fitted, remote, journal, sites, needed, least, own_units)
+        try:
+            _walk(fitted, task, remote, ledger, needed, leave_out, own_units)
+        except SitesLostError as error:
+            raise SitesLostError(f"{error} Left out: {remote.left_out or 'nobody by name'}.") from None
+    except Exception:
         if run is None:  # nobody can go on with a run without a name: give back what it set aside
             remote.close()
-        raise SitesLostError(f"{error} Left out: {remote.left_out or 'nobody by name'}.") from None
+        raise
     fitted.spending_ = remote.close()
     fitted.sites_, fitted.left_out_, fitted.transfers_ = remote.facts, remote.left_out, tuple(remote.transfers)
     return cast(Reducer, fitted)
@@ -105,6 +108,9 @@ def _agree(
     """Meet the sites and propose the plan. A run that goes on proposes the plan it began with."""
     relation, budget = relation_of(fitted.relation), budget_of(fitted.epsilon, fitted.delta, fitted.rho)
     remote.meet(sites)
+    if journal.abandoned:
+        remote.give_up(journal.abandoned)
+        journal.given_up()
     odd = odd_sites(fitted, remote.facts)
     if len(remote.facts) - len(odd) >= needed:  # otherwise they are named as what must be made to agree
         remote.dismiss(odd)
