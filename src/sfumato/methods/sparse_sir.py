@@ -41,7 +41,7 @@ from sfumato.release import Release
 from sfumato.schema import array, known_number, optional, places, record
 from sfumato.sources import ResponseKind
 from sfumato.statistics.columns import OnColumns
-from sfumato.steps.descent import Descent, Schedule
+from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import settled
 from sfumato.steps.quantiles import Quantiles, Spans
 from sfumato.steps.ranks import Ranks
@@ -61,7 +61,7 @@ SHARES = {
     "solve": 0.40,
 }
 """Parts of the zCDP cost; relative, as in `pipeline.SHARES`."""
-SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), steps=(1.5, 1.5, 1.3, 1.0), level=0.7)
+SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), sized=(2, 3, 4), levels=(0.7, 0.7), fading=1.0)
 """For a few thousand records: later steps gain less, and a larger part of the residuals is kept whole."""
 SMALL_TABLE = 10_000
 USUAL_PICKS = 6
@@ -86,7 +86,7 @@ class SparseTask:
     @property
     def schedule(self) -> Schedule:
         """Steps of the descent: fewer for a small table."""
-        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else Schedule()
+        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else FOUR_STEPS
 
     @property
     def slicing(self) -> Quantiles:
