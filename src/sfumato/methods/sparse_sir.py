@@ -42,7 +42,7 @@ from sfumato.release import Release
 from sfumato.schema import array, known_number, optional, places, record
 from sfumato.sources import ResponseKind
 from sfumato.statistics.scores import SignResiduals
-from sfumato.steps.descent import Descent, Schedule
+from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import settled
 from sfumato.steps.pursuit import Pursuit, Rule
 from sfumato.steps.quantiles import Quantiles, Spans
@@ -62,7 +62,7 @@ SHARES = {
     "solve": 0.30,
 }
 """Parts of the zCDP cost; relative, as in `pipeline.SHARES`."""
-SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), steps=(1.5, 1.5, 1.3, 1.0), level=0.7)
+SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), sized=(2, 3, 4), levels=(0.7, 0.7), fading=1.0)
 """For a few thousand records: later steps gain less, and a larger part of the residuals is kept whole."""
 SMALL_TABLE = 10_000
 USUAL_PICKS, MOST_PICKS = 8, 48
@@ -87,7 +87,7 @@ class SparseTask:
     @property
     def schedule(self) -> Schedule:
         """Steps of the descent: fewer for a small table."""
-        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else Schedule()
+        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else FOUR_STEPS
 
     @property
     def slicing(self) -> Quantiles:
