@@ -235,9 +235,9 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         "Coverage of two standard errors\n"
         f"epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples; part of the entries "
         "of `directions_` within two `standard_errors_` of their mean over fits, of the first and of the second "
-        "direction (in brackets: of the worst feature); the same about the fit without noise on the whole table; median "
-        "correlation of scores with it; verdicts (noise / weak / reliable). M1 and M2 have one direction: their second "
-        "is noise.",
+        "direction (in brackets: of the worst feature); the same about the fit without noise on the whole table; "
+        "median correlation of scores with it; verdicts (noise / weak / reliable). M1 and M2 have one direction: "
+        "their second is noise.",
         ("table", "bounds", "n", "first", "second", "limit, first", "second", "correlation", "verdicts"),
         rows,
     )

@@ -88,6 +88,9 @@ BENCHMARKS = {
     "honest-coverage": Benchmark(
         "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
     ),
+    "honest-family": Benchmark(
+        "whether what the other estimators say about their fits is true", ("honest-family.md",), start("honest_family")
+    ),
     "honest-level": Benchmark(
         "how often a fit finds what is not there", ("honest-level.md",), start("honest", "level")
     ),

@@ -16,10 +16,10 @@ from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.methods.about import EXPLAINING, PARAMETERS, About, Attack, finding
+from sfumato.methods.about import EXPLAINING, JUDGED, PARAMETERS, About, Attack, finding
 from sfumato.methods.base import location_of
 from sfumato.methods.parameters import directions_of
-from sfumato.methods.second_order import EvenResponse, KernelReducer, SecondOrderOutcome
+from sfumato.methods.second_order import SHAPE, EvenResponse, KernelReducer, SecondOrderOutcome, walk_kernel
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
@@ -27,17 +27,14 @@ from sfumato.records import Records, Response
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.dimension import Choice
-from sfumato.steps.links import directions_in_x
 from sfumato.steps.location import Locating, Location
 from sfumato.steps.picture import groups
 from sfumato.steps.ranks import Ranking, Ranks
 from sfumato.steps.second_order import SecondOrder, rewhiten, slice_moments
-from sfumato.steps.shape import RoughShape
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root, noise_edge
 from sfumato.typing import FloatArray
 
-SHAPE = RoughShape(0.03, 0.13)
 LEAST_HALF = 0.25
 """Smallest part of the records that a half is taken to have, so that noise over its size stays bounded."""
 
@@ -67,7 +64,8 @@ class HalfMoments:
         shares /= shares.sum()
         raw = slice_moments(released.value, released.noise_std, n * shares, shares)
         root, mean = rewhiten(raw)
-        lower, upper = raw.rewhitened(root, mean).seconds
+        halves = raw.rewhitened(root, mean)
+        lower, upper = halves.seconds
         values, vectors = _largest_in_size((upper - lower) / 2.0)
         noise_std = float(np.linalg.norm(raw.second_noise)) / 2.0
         edge = 1.1 * noise_edge(float(np.hypot(noise_std, np.sqrt(2.0 / n))), len(values))
@@ -75,7 +73,7 @@ class HalfMoments:
         choice = Choice(n_directions or found, np.abs(values), edge, n_directions is not None)
         leading = values[: choice.n_directions]
         coefficients = vectors[:, : choice.n_directions] * np.maximum(np.abs(leading), 1e-12)
-        return SecondOrder(coefficients, root, noise_std / np.sqrt(2.0), leading, choice)
+        return SecondOrder(coefficients, root, noise_std / np.sqrt(2.0), leading, choice, halves, half_of)
 
 
 def _largest_in_size(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -115,12 +113,12 @@ class HessianTask:
         return Ranking(self.response, 0.06)
 
     @property
-    def halves(self) -> HalfMoments:
+    def kernel_step(self) -> HalfMoments:
         return HalfMoments(0.70)
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.halves)
+        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.kernel_step)
 
     def prospect(self) -> Prospect:
         """On a numeric response that depends on a direction evenly."""
@@ -128,14 +126,7 @@ class HessianTask:
 
     def run(self) -> Asking[SecondOrderOutcome]:
         """Walk the plan."""
-        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
-        grid, ranks = located.grid, (yield from self.ranking.run(self.n_records))
-        n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        whitening = yield from SHAPE.run(grid, n)
-        fit = yield from self.halves.run(whitening, ranks, n, self.n_directions)
-        to_z = fit.root @ whitening.exact_matrix / grid.half_width
-        spectrum = directions_in_x(fit.coefficients, fit.noise_std, to_z, fit.choice.n_directions)
-        return SecondOrderOutcome(spectrum, fit, located, grid.centre + whitening.mean * grid.half_width)
+        return (yield from walk_kernel(self, power=2.0))
 
 
 def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
@@ -166,13 +157,15 @@ class PrivatePHD(KernelReducer):
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, most curved first.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
+        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Of the mean Hessian of the sign of the rank: positive where large y are far out along the direction, negative
         where they are near its middle.
+    verdict_ : Verdict
+        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
     choice_, mean_, bounds_, ledger_
-        How many directions and why; released centre; bounds given or found; every release with its cost.
+        How many directions and why, with a test of each; released centre; bounds given or found; every release.
 
     Examples
     --------
@@ -192,7 +185,7 @@ class PrivatePHD(KernelReducer):
         options=("response", "response_kind"),
         meaning="eigenvalue {:.2g}",
         parameters=PARAMETERS,
-        released=EXPLAINING,
+        released=EXPLAINING | JUDGED,
         attacks=_attacks,
     )
 
