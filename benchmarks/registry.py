@@ -85,6 +85,9 @@ BENCHMARKS = {
         ("forecast-grid.md",),
         start("forecast_grid"),
     ),
+    "honest-again": Benchmark(
+        "whether what is called reliable comes out again", ("honest-again.md",), start("honest", "again")
+    ),
     "honest-coverage": Benchmark(
         "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
     ),
