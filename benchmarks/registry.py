@@ -85,8 +85,14 @@ BENCHMARKS = {
         ("forecast-grid.md",),
         start("forecast_grid"),
     ),
+    "honest-again": Benchmark(
+        "whether what is called reliable comes out again", ("honest-again.md",), start("honest", "again")
+    ),
     "honest-coverage": Benchmark(
         "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
+    ),
+    "honest-family": Benchmark(
+        "whether what the other estimators say about their fits is true", ("honest-family.md",), start("honest_family")
     ),
     "honest-level": Benchmark(
         "how often a fit finds what is not there", ("honest-level.md",), start("honest", "level")

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.forecast.belief import Belief, Verdict, choose_by_test
+from sfumato.forecast.assessment import Verdict
+from sfumato.forecast.belief import Belief, choose_by_test
 from sfumato.forecast.evidence import Evidence, Heard, Seen
 from sfumato.forecast.populations import IndexResponse
 from sfumato.forecast.prospect import Prospect
