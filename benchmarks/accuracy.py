@@ -68,8 +68,8 @@ def budgets(replications: int) -> None:
             "table1-budgets",
             f"python -m benchmarks budgets --replications {replications}",
             "Mean distance at many budgets\n"
-            "Rows of Table 1; total epsilon, delta = n^-1.1, everything included, k given, bounds (-1.5, 1.5), replace-one; "
-            "mean ± standard error.",
+            "Rows of Table 1; total epsilon, delta = n^-1.1, everything included, k given, bounds (-1.5, 1.5), "
+            "replace-one; mean ± standard error.",
             ("epsilon", "model", "n", "p", "non-private SIR", "sfumato", "ratio", "sfumato one-shot"),
             rows,
         )
