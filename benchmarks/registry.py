@@ -47,6 +47,9 @@ BENCHMARKS = {
         ("audit.json", "docs/explanation/audit.md"),
         start("audit"),
     ),
+    "budgets": Benchmark(
+        "some rows of that table at many budgets", ("table1-budgets.md",), call("accuracy", "budgets")
+    ),
     "cli": Benchmark("what the command line adds to the time of the library", ("cli.md",), start("cli")),
     "dimension": Benchmark("how often n_directions='auto' is right", ("dimension.md",), call("dimension")),
     "federated": Benchmark(

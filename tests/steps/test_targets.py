@@ -7,7 +7,7 @@ from sfumato import Bounds
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.shape import Shape
 from sfumato.steps.symmetric import sparse_correlations
-from sfumato.steps.targets import BENT, WRONG, Target, combine
+from sfumato.steps.targets import WRONG, Targets
 
 P = 6
 
@@ -18,14 +18,14 @@ def shape_of(doubts, axes=None):
 
 
 def walk(shape, error, noise, rng):
-    """A descent to `end` with a whitening that is off by `error`: every target, and the last coefficients."""
+    """A descent with a whitening that is off by `error`: its end, the last target, and the average of all."""
     end = rng.normal(size=(P + 1, 1))
-    began, targets = np.zeros_like(end), []
+    began, targets = np.zeros_like(end), Targets.none(shape, 1)
     for std in noise:
         pointed = end + np.vstack([error @ (end - began)[:-1], [[0.0]]]) + std * rng.normal(size=end.shape)
-        targets.append(Target(began, pointed, np.array([std**2])))
-        began = combine(targets, shape)
-    return end, targets, began
+        targets = targets.and_one(began, pointed, np.array([std**2]))
+        began = targets.average()
+    return end, pointed, began
 
 
 def test_targets_that_began_at_the_end_are_weighted_by_their_noise_alone():
@@ -34,8 +34,10 @@ def test_targets_that_began_at_the_end_are_weighted_by_their_noise_alone():
     ends = 5.0 + noise[:, None, None] * rng.normal(size=(3, P + 1, 1))
     weights = noise**-2.0 / (noise**-2.0).sum()
     best = np.tensordot(weights, ends, 1)
-    targets = [Target(best, end, np.array([std**2])) for end, std in zip(ends, noise, strict=True)]
-    np.testing.assert_allclose(combine(targets, shape_of(np.full(P, 0.1))), best, rtol=1e-6)
+    targets = Targets.none(shape_of(np.full(P, 0.1)), 1)
+    for end, std in zip(ends, noise, strict=True):
+        targets = targets.and_one(best, end, np.array([std**2]))
+    np.testing.assert_allclose(targets.average(), best, rtol=1e-6)
 
 
 def test_without_noise_the_descent_ends_where_least_squares_does_however_wrong_the_whitening():
@@ -49,8 +51,8 @@ def test_the_average_of_all_targets_is_nearer_than_the_last():
     rng, ratios = np.random.default_rng(2), []
     for _ in range(40):
         error = rng.normal(size=(P, P)) / 30.0
-        end, targets, found = walk(shape_of(np.full(P, 0.05 / WRONG)), error + error.T, [0.1] * 10, rng)
-        ratios.append(np.linalg.norm(found - end) / np.linalg.norm(targets[-1].end - end))
+        end, last, found = walk(shape_of(np.full(P, 0.05 / WRONG)), error + error.T, [0.1] * 10, rng)
+        ratios.append(np.linalg.norm(found - end) / np.linalg.norm(last - end))
     assert np.mean(ratios) < 0.6  # ten independent ones would have 0.32
 
 
@@ -59,19 +61,22 @@ def test_axes_only_say_in_which_coordinates_the_whitening_is_doubted():
     axes = np.linalg.qr(rng.normal(size=(P, P)))[0]
     turned = np.block([[axes, np.zeros((P, 1))], [np.zeros((1, P)), np.ones((1, 1))]])
     doubts = np.linspace(0.0, 0.3, P)
-    plain = [Target(*rng.normal(size=(2, P + 1, 2)), rng.random(2)) for _ in range(4)]
-    other = [Target(turned @ t.began, turned @ t.end, t.noise) for t in plain]
-    np.testing.assert_allclose(combine(other, shape_of(doubts, axes)), turned @ combine(plain, shape_of(doubts)))
+    plain, other = Targets.none(shape_of(doubts), 2), Targets.none(shape_of(doubts, axes), 2)
+    for _ in range(4):
+        began, end, noise = rng.normal(size=(P + 1, 2)), rng.normal(size=(P + 1, 2)), rng.random(2)
+        plain, other = plain.and_one(began, end, noise), other.and_one(turned @ began, turned @ end, noise)
+    np.testing.assert_allclose(other.average(), turned @ plain.average())
 
 
-def test_a_compressed_target_is_a_target_of_the_compressed_functions():
+def test_targets_of_compressed_functions_are_compressed_targets():
     rng = np.random.default_rng(4)
-    target = Target(*rng.normal(size=(2, P + 1, 3)), np.array([1.0, 4.0, 9.0]))
     v = np.array([[1.0, 0.0], [0.0, 0.5], [1.0, 0.0]])
-    found = target.compressed(v)
-    np.testing.assert_allclose(found.end, target.end @ v)
-    np.testing.assert_allclose(found.noise, [1.0 + 9.0, 4.0 / 4.0])
-    assert BENT > 0.0  # some error is left to a whitening without noise: see the second test
+    began, end = rng.normal(size=(2, P + 1, 3))
+    whole = Targets.none(shape_of(np.full(P, 0.1)), 3).and_one(began, end, np.array([1.0, 4.0, 9.0]))
+    few = Targets.none(shape_of(np.full(P, 0.1)), 2).and_one(began @ v, end @ v, np.array([1.0 + 9.0, 4.0 / 4.0]))
+    found = whole.compressed(v)
+    np.testing.assert_allclose(found.average(), few.average())
+    np.testing.assert_allclose(found.noise, few.noise)
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.1])

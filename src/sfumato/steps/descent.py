@@ -19,7 +19,7 @@ from sfumato.steps.links import Links, links_of
 from sfumato.steps.noisy_histograms import likely_counts, quantile
 from sfumato.steps.ranks import BINS, Ranks
 from sfumato.steps.shape import Shape
-from sfumato.steps.targets import Target, combine
+from sfumato.steps.targets import Targets
 from sfumato.typing import FloatArray
 
 LENGTHS_KEEP = 0.9
@@ -68,7 +68,7 @@ class State:
     coefficients: FloatArray
     scale: float
     kept: float
-    targets: tuple[Target, ...] = ()
+    targets: Targets
 
     @property
     def links(self) -> Links:
@@ -78,7 +78,7 @@ class State:
     @property
     def noise_std(self) -> float:
         """Largest noise of a coefficient that the last step pointed to."""
-        return float(np.sqrt(self.targets[-1].noise.max()))
+        return float(np.sqrt(self.targets.noise[:, -1].max()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,8 @@ def init(shape: Shape, ranks: Ranks, n_directions: int | None, schedule: Schedul
     squares = ranks.probabilities * size**2
     whole = max(float(squares.sum()), 1e-300)
     kept = LENGTHS_KEEP * float(squares @ np.minimum(1.0, scale / np.maximum(size, 1e-300))) / whole
-    return State(table, np.zeros((len(shape.doubts) + 1, table.shape[1])), scale, max(kept, LEAST_KEPT))
+    start = np.zeros((len(shape.doubts) + 1, table.shape[1]))
+    return State(table, start, scale, max(kept, LEAST_KEPT), Targets.none(shape, table.shape[1]))
 
 
 def step(
@@ -181,8 +182,8 @@ def step(
     gradient = yield from ask(ResidualProduct(residual, scale), f"step {t}")
     noise = (gradient.noise_std.max(axis=0) / (kept * n)) ** 2
     began = state.coefficients
-    targets = (*state.targets, Target(began, began + gradient.value / (kept * n), noise))
-    return State(state.table, combine(targets, shape), scale, kept, targets)
+    targets = state.targets.and_one(began, began + gradient.value / (kept * n), noise)
+    return State(state.table, targets.average(), scale, kept, targets)
 
 
 def kept_gradient(counts: FloatArray, sizes: FloatArray, limit: float, d: float) -> float:
@@ -232,8 +233,7 @@ def compress_first(state: State, ranks: Ranks, n_directions: int, n: float, sche
 
 
 def _compressed(state: State, v: FloatArray) -> State:
-    targets = tuple(target.compressed(v) for target in state.targets)
-    return State(state.table @ v, state.coefficients @ v, state.scale, state.kept, targets)
+    return State(state.table @ v, state.coefficients @ v, state.scale, state.kept, state.targets.compressed(v))
 
 
 def cosines(probabilities: FloatArray, weights: FloatArray) -> FloatArray:

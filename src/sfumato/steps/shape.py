@@ -15,6 +15,9 @@ from sfumato.steps.symmetric import noise_edge, sparse_correlations, upper_to_fu
 from sfumato.typing import FloatArray
 
 RADIUS_LEVEL = 0.5
+VISIBLE = 1.5
+"""Largest edge of the noise, beside the mean variance, at which correlations are told from noise: beyond it the
+variances themselves, in units of which they are, are noise."""
 LEAST_LEFT = 0.3
 """Least part of the noise that is believed to be left among correlations."""
 
@@ -66,7 +69,7 @@ class RoughShape:
         mean = np.clip(released.value[:p] / n, -1.0, 1.0)
         covariance = upper_to_full(released.value[p:] / n, p) - np.outer(mean, mean)
         noise = float(released.noise_std[p]) / n
-        if self.sparse:
+        if self.sparse and noise_edge(noise, p) < VISIBLE * float(covariance.trace()) / p:
             covariance, left = sparse_correlations(covariance, noise)
             noise *= max(left, LEAST_LEFT)
         variances, axes = np.linalg.eigh(covariance)

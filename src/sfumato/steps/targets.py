@@ -7,7 +7,6 @@ vanishes as C approaches the end C*. So targets of early steps are off by the wh
 noise of a small share, and all of them together tell more than the last. Post-processing of releases.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -25,53 +24,71 @@ _LEAST = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """Coefficients (p + 1, q) where a step began, those it pointed to, and the variance of its noise, by column."""
+class Targets:
+    """Where every step so far began and what it pointed to, for q functions of y.
 
+    Attributes
+    ----------
+    shape : Shape
+    began, ends : ndarray of shape (q, steps, p + 1)
+        Coefficients along the axes of the rough covariance, intercept last.
+    noise : ndarray of shape (q, steps)
+        Variance of the noise of a target.
+    """
+
+    shape: Shape
     began: FloatArray
-    end: FloatArray
+    ends: FloatArray
     noise: FloatArray
+
+    @classmethod
+    def none(cls, shape: Shape, q: int) -> Self:
+        """Before the first step."""
+        empty = np.zeros((q, 0, len(shape.doubts) + 1))
+        return cls(shape, empty, empty, np.zeros((q, 0)))
+
+    def and_one(self, began: FloatArray, end: FloatArray, noise: FloatArray) -> Self:
+        """With one more step: coefficients (p + 1, q), and a variance for each of the q columns."""
+        return type(self)(
+            self.shape,
+            np.concatenate([self.began, self._turned(began)], axis=1),
+            np.concatenate([self.ends, self._turned(end)], axis=1),
+            np.concatenate([self.noise, noise[:, None]], axis=1),
+        )
 
     def compressed(self, v: FloatArray) -> Self:
         """The same about the functions ``f v``."""
-        return type(self)(self.began @ v, self.end @ v, v.T**2 @ self.noise)
+        began, ends = (np.tensordot(v.T, what, 1) for what in (self.began, self.ends))
+        return type(self)(self.shape, began, ends, v.T**2 @ self.noise)
 
+    def average(self) -> FloatArray:
+        """The average of all targets with the least error, by generalised least squares: (p + 1, q).
 
-def combine(targets: Sequence[Target], shape: Shape) -> FloatArray:
-    """The average of all targets with the least error, by generalised least squares.
+        Along the axis i of the rough covariance the errors of targets s and t have the covariance
+        ``doubt_i sum_j doubt_j d_sj d_tj`` (d: what is left from where each began to the end) and each has its noise.
+        The end is not known: it is the last target at first, then the average itself. Weights add up to one along each
+        axis; an intercept is taken for an axis of mean doubt.
+        """
+        doubts = self.shape.doubts
+        doubts = np.hypot(WRONG * np.append(doubts, doubts.mean()), BENT)
+        found = self.ends[:, -1]
+        for _ in range(ROUNDS if self.ends.shape[1] > 1 else 0):
+            left = found[:, None] - self.began
+            weights = _weights((left * doubts) @ left.transpose(0, 2, 1), doubts, self.noise)
+            found = (weights * self.ends.transpose(0, 2, 1)).sum(axis=2)
+        return np.concatenate([self.shape.axes @ found[:, :-1].T, found[:, -1:].T])
 
-    Along the axis i of the rough covariance the errors of targets s and t have the covariance
-    ``doubt_i sum_j doubt_j d_sj d_tj`` (d: what is left from where each began to the end) and each has its noise. The
-    end is not known: it is the last target at first, then the average itself. Weights add up to one along each axis;
-    an intercept is taken for an axis of mean doubt.
-    """
-    if len(targets) == 1:
-        return targets[0].end
-    began = np.stack([_turned(target.began, shape) for target in targets])
-    ends = np.stack([_turned(target.end, shape) for target in targets])
-    doubts = np.hypot(WRONG * np.append(shape.doubts, shape.doubts.mean()), BENT)
-    noises = np.stack([target.noise for target in targets])
-    found = ends[-1]
-    for _ in range(ROUNDS):
-        left = found - began
-        columns = []
-        for j, noise in enumerate(noises.T):
-            shared = (left[:, :, j] * doubts) @ left[:, :, j].T
-            columns.append((_weights(shared, doubts, noise) * ends[:, :, j].T).sum(axis=1))
-        found = np.stack(columns, axis=1)
-    return _turned(found, shape, back=True)
+    def _turned(self, coefficients: FloatArray) -> FloatArray:
+        """Along the axes of the rough covariance, the intercept left alone: (q, 1, p + 1)."""
+        along = np.concatenate([self.shape.axes.T @ coefficients[:-1], coefficients[-1:]])
+        return np.asarray(along.T[:, None])
 
 
 def _weights(shared: FloatArray, doubts: FloatArray, noise: FloatArray) -> FloatArray:
-    """``S_i^-1 1`` over its sum, for ``S_i = doubt_i shared + diag(noise)`` and every i: (p, targets)."""
-    root = 1.0 / np.sqrt(noise + _LEAST * (noise.max() + np.trace(shared) * doubts.max()) + 1e-300)
-    values, vectors = np.linalg.eigh(root[:, None] * shared * root)
-    inner = (vectors.T @ root) / (1.0 + np.outer(doubts, np.maximum(values, 0.0)))
-    weights = inner @ vectors.T * root
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def _turned(coefficients: FloatArray, shape: Shape, *, back: bool = False) -> FloatArray:
-    """Coefficients along the axes of the rough covariance, the intercept left alone; or back."""
-    axes = shape.axes if back else shape.axes.T
-    return np.concatenate([axes @ coefficients[:-1], coefficients[-1:]])
+    """``S_i^-1 1`` over its sum, for ``S_i = doubt_i shared + diag(noise)`` and every i: (q, p + 1, steps)."""
+    largest = noise.max(axis=1) + np.trace(shared, axis1=1, axis2=2) * doubts.max()
+    root = 1.0 / np.sqrt(noise + _LEAST * largest[:, None] + 1e-300)
+    values, vectors = np.linalg.eigh(root[:, :, None] * shared * root[:, None])
+    along = (root[:, None] @ vectors) / (1.0 + doubts[:, None] * np.maximum(values, 0.0)[:, None])
+    weights = along @ vectors.transpose(0, 2, 1) * root[:, None]
+    return np.asarray(weights / weights.sum(axis=2, keepdims=True))
