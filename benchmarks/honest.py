@@ -290,8 +290,8 @@ def again_study(store: Store, options: argparse.Namespace) -> None:
         "What is called reliable, again\n"
         f"n = {n:,}, epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples: how many "
         "are called reliable; of their pairs with all other fits the per cent with a correlation of scores below 0.9 "
-        "in either direction; the least correlation. Then two thirds as many fits on one and the same sample: part of "
-        "the entries of `directions_` within two `privacy_errors_` of their mean, first and second direction (worst "
+        "in either direction, and the least correlation. Then two thirds as many fits on one and the same sample: part "
+        "of the entries of `directions_` within two `privacy_errors_` of their mean, first and second direction (worst "
         "feature).",
         ("table", "bounds", "reliable", "below 0.9", "least", "noise alone, first", "second"),
         rows,

@@ -17,6 +17,8 @@ from sfumato.typing import FloatArray
 
 PROBES = 8
 """Fits that tell how much of a slope comes out."""
+LEAST_PART, MOST_PART = 1e-4, 0.97
+"""Of a function of y that x is believed to explain."""
 
 
 def choose_by_test(evidence: Evidence, first: Links) -> Choice:
@@ -43,6 +45,37 @@ def with_directions(evidence: Evidence, first: Links, j: int, rng: np.random.Gen
         seen = [first_of(_look(evidence, points, rng), j) for _ in range(12)]
         factors = np.clip(factors * first.strengths[:j] / np.maximum(np.median(seen, axis=0), 1e-300), 0.05, 3.0)
     return describe(evidence, rng, links, evidence.slopes(links) * factors, SHARP).points
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """Parts of linked functions that x explains.
+
+    Attributes
+    ----------
+    parts : ndarray of shape (r,)
+        As they came out, noise and clipping accounted for.
+    errors : ndarray of shape (fits, r)
+        By which such numbers are off, from fit to fit.
+    slopes : ndarray of shape (p, r)
+        Of functions that are explained wholly.
+    """
+
+    parts: FloatArray
+    errors: FloatArray
+    slopes: FloatArray
+
+    @property
+    def likely(self) -> FloatArray:
+        """The parts, within what is possible."""
+        return np.clip(self.parts, LEAST_PART, MOST_PART)
+
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """Slopes with parts that the releases leave possible: of two links that came out one after the other, the
+        second may be the stronger.
+        """
+        error = self.errors[rng.integers(len(self.errors))]
+        return np.asarray(self.slopes * np.sqrt(np.clip(self.parts - error, LEAST_PART, MOST_PART)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,32 +115,31 @@ class Belief(Assessment):
         return _leading(self.links, min(self._k + 1, len(self.links.strengths)))
 
     @cached_property
-    def _signal(self) -> tuple[FloatArray, FloatArray]:
-        """How much of each linked function x explains, noise and clipping accounted for; and the slopes for that.
+    def _signal(self) -> "Signal":
+        """How much of each linked function x explains, noise and clipping accounted for.
 
         What comes out of a fit is about ``a signal + b``: b on stand-ins without signal, a on stand-ins with the
         signal that came out.
         """
         evidence, links, rng = self.evidence, self._linked, seeded(self.evidence)
         shown = links.explained(evidence.ranks.probabilities)
-        nothing = self._explained(describe(evidence, rng), len(shown), rng)
+        nothing = np.median(self._explained(describe(evidence, rng), len(shown), rng), axis=0)
         pilot = describe(evidence, rng, links)
-        put = np.maximum(pilot.explained, 1e-6)
-        gain = np.clip((self._explained(pilot, len(shown), rng) - nothing) / put, 0.2, 2.0)
-        signal = np.clip((shown - nothing) / gain, 1e-4, 0.97)
-        return signal, evidence.slopes(links) * np.sqrt(signal / put)
+        put, seen = np.maximum(pilot.explained, 1e-6), self._explained(pilot, len(shown), rng)
+        middle = np.median(seen, axis=0)
+        gain = np.clip((middle - nothing) / put, 0.2, 2.0)
+        return Signal((shown - nothing) / gain, (seen - middle) / gain, evidence.slopes(links) / np.sqrt(put))
 
     def _explained(self, population: Described, r: int, rng: np.random.Generator) -> FloatArray:
-        """Median part of each function that x seems to explain."""
+        """Part of each function that x seems to explain, fit by fit."""
         runs = [self.fitted(sampled(self.evidence, population.points, rng)) for _ in range(PILOTS)]
-        found = [first_of(run.links.explained(run.probabilities), r) for run in runs]
-        return np.asarray(np.median(found, axis=0))
+        return np.array([first_of(run.links.explained(run.probabilities), r) for run in runs])
 
     @cached_property
     def eigenvalues(self) -> FloatArray:
         """Part of a function of y that each direction explains, noise and clipping accounted for."""
         with one_blas_thread():
-            return np.asarray(self._signal[0][: self._k])
+            return self._signal.likely[: self._k]
 
     def possible(self, rng: np.random.Generator) -> Records:
         """A population that the releases leave possible, with what a fit does not show of it put back.
@@ -116,7 +148,7 @@ class Belief(Assessment):
         they came out are too small there. By how much follows from fits on such a population: the bias that they show
         is taken off the slopes once. Overall strength was seen to before, so that only the direction is mended.
         """
-        doubted, links, slopes = self.evidence.doubted(rng), self._linked, self._signal[1]
+        doubted, links, slopes = self.evidence.doubted(rng), self._linked, self._signal.drawn(rng)
         population = describe(doubted, rng, links, slopes, least=HIDDEN)
         probes = [self.fitted(sampled(self.evidence, population.points, rng)) for _ in range(PROBES)]
         shown = np.mean([probe.slopes(links.functions) for probe in probes], axis=0)
