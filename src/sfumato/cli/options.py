@@ -80,18 +80,6 @@ RowsPerPerson = Annotated[
         rich_help_panel=BUDGET,
     ),
 ]
-Directions = Annotated[
-    str,
-    typer.Option(help="How many directions; 'auto' counts those that stand out of the noise.", rich_help_panel=STUDY),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="auto, descent or one-shot.",
-        autocompletion=_words("auto", "descent", "one-shot"),
-        rich_help_panel=STUDY,
-    ),
-]
 AnyDirections = Annotated[
     str | None,
     typer.Option(
