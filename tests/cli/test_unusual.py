@@ -99,3 +99,22 @@ def test_two_fits_are_compared(sfumato, here):
     save_model(other, here / "other.json")
     code, _, err = sfumato("compare", "1.json", "other.json")
     assert code == 2 and "different features" in err
+
+
+def test_a_declared_class_that_never_occurs_is_noted_by_its_noisy_count(sfumato):
+    words = (
+        "fit",
+        "patients.csv",
+        "-y",
+        "ward",
+        "--features",
+        "age,weight,dose",
+        "--bounds",
+        "bounds.toml",
+        "--no-picture",
+    )
+    code, _, err = sfumato(*words, "--classes", "north,south,wset", "--out", "wards")
+    assert code == 0 and "class 'wset' was declared, but hardly a record has it" in err
+    assert "'north' was declared" not in err and "'south' was declared" not in err
+    _, _, err = sfumato(*words, "--classes", "north,south,west", "--out", "wards")
+    assert "was declared" not in err

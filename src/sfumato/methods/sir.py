@@ -351,6 +351,9 @@ class PrivateSIR(Predicting, ExplainingReducer):
     unseen_features_ : ndarray
         Names (or positions) of features of which no spread was seen: constants, or rare values that do not show
         through the noise. Their scale is a guess, wide rather than narrow.
+    unseen_classes_ : tuple
+        Declared classes whose noisy count does not show through its noise: spelled otherwise, perhaps, or rare. Known
+        right after a fit; a model file does not keep it.
     ledger_ : Ledger
         Every release with purpose, sensitivity, noise and cost; ``ledger_.guarantee`` is the privacy statement.
     picture_ : Picture or None
@@ -444,9 +447,16 @@ class PrivateSIR(Predicting, ExplainingReducer):
         self._keep_bounds(outcome.located)
         self.picture_: Picture | None = outcome.picture
         self.solver_: Solver | None = outcome.solver
+        declared = [] if self.classes is None else list(self.classes)
+        self._unseen_classes = tuple(declared[i] for i in outcome.ranks.unseen if i < len(declared))
         self.ledger_ = ledger
         assert outcome.belief is not None
         self._belief = outcome.belief
+
+    @property
+    def unseen_classes_(self) -> tuple[Any, ...]:
+        """Declared classes of which hardly a record was seen, by their noisy counts; right after a fit."""
+        return getattr(self, "_unseen_classes", ())
 
     @cached_property
     def standard_errors_(self) -> FloatArray:
