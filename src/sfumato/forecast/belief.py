@@ -154,7 +154,7 @@ class Belief(Assessment):
         shown = np.mean([probe.slopes(links.functions) for probe in probes], axis=0)
         size = (slopes * (population.covariance @ slopes)).sum(axis=0)
         kept = (slopes * (population.covariance @ shown)).sum(axis=0)
-        factor = np.clip(size / np.maximum(kept, 1e-300), 0.5, 2.0)
+        factor = np.clip(size / np.maximum(kept, size / 2.0 + 1e-300), 0.5, 2.0)
         return describe(doubted, rng, links, 2.0 * slopes - factor * shown, least=HIDDEN).points
 
     def rows(self, found: Seen) -> FloatArray:
