@@ -47,6 +47,9 @@ BENCHMARKS = {
         ("audit.json", "docs/explanation/audit.md"),
         start("audit"),
     ),
+    "budgets": Benchmark(
+        "some rows of that table at many budgets", ("table1-budgets.md",), call("accuracy", "budgets")
+    ),
     "cli": Benchmark("what the command line adds to the time of the library", ("cli.md",), start("cli")),
     "dimension": Benchmark("how often n_directions='auto' is right", ("dimension.md",), call("dimension")),
     "federated": Benchmark(
@@ -85,8 +88,14 @@ BENCHMARKS = {
         ("forecast-grid.md",),
         start("forecast_grid"),
     ),
+    "honest-again": Benchmark(
+        "whether what is called reliable comes out again", ("honest-again.md",), start("honest", "again")
+    ),
     "honest-coverage": Benchmark(
         "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
+    ),
+    "honest-family": Benchmark(
+        "whether what the other estimators say about their fits is true", ("honest-family.md",), start("honest_family")
     ),
     "honest-level": Benchmark(
         "how often a fit finds what is not there", ("honest-level.md",), start("honest", "level")

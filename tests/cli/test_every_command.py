@@ -42,6 +42,7 @@ SUCCESSES = {
     "local randomize": "local randomize numbers.csv -y los --edges 0 --out a.parquet",
     "local fit": "local fit answers.parquet --directions 1 --out d.csv",
     "federated simulate": "federated simulate numbers.csv --by site -y los --directions 1 --report f.html",
+    "federated status": "federated status .",
 }
 SLOW = {"audit controls"}  # ten seconds, and run by tests/audit
 MISTAKES = {
@@ -69,6 +70,7 @@ MISTAKES = {
     "local randomize": ("local randomize numbers.csv -y los --out a.parquet", "one of them"),
     "local fit": ("local fit numbers.csv", "form"),
     "federated simulate": ("federated simulate numbers.csv --by sit -y los", "did you mean 'site'?"),
+    "federated status": ("federated status nowhere", "name the folder of a coordinator"),
 }
 WRITERS = [name for name, words in SUCCESSES.items() if "--out" in words or name in ("datasets export",)]
 LEDGERS = ["ledger create", "ledger merge"]

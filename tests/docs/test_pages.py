@@ -8,7 +8,7 @@ from tests.docs.blocks import PYTHON, SHELL, blocks
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = [page for page in PAGES if any(block.language in PYTHON | SHELL for block in blocks(page))]
-OTHERS = {"text", "toml", "json", "nginx", "yaml", "csv"}
+OTHERS = {"text", "toml", "json", "nginx", "yaml", "csv", "r"}
 
 
 def name(page: Path) -> str:

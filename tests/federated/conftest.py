@@ -14,21 +14,28 @@ from sfumato.sources import ArraySource
 class Consortium:
     """Sites on disk; a new `Site` for every message, as Flower does it. `faults` alter what a site replies."""
 
-    def __init__(self, folder, parts, *, cap=2.0, seed=7, protects="record"):
+    def __init__(self, folder, parts, *, cap=2.0, seed=7, protects="record", relation="replace"):
         self.folder, self.parts, self.seed = folder, parts, seed
-        self.faults, self.sent = {}, []
+        self.faults, self.sent, self.sources, self.told = {}, [], {}, []
+        self.rules = {}
         folder.mkdir(exist_ok=True)
         for name in parts:
             account = Budget.approximate(cap, 1e-5)
-            FileLedger(self.ledger(name), account, rehearsal=seed is not None, protects=protects)
+            FileLedger(self.ledger(name), account, relation, rehearsal=seed is not None, protects=protects)
 
     def ledger(self, name):
         return self.folder / f"{name}.jsonl"
 
     def site(self, name):
+        rules = {"tell": self.told.append, "random_state": self.seed} | self.rules
+        return Site(self.source(name), self.ledger(name), self.folder / name, name=name, **rules)
+
+    def source(self, name):
+        """Numbers and a numeric response, unless told otherwise."""
+        if name in self.sources:
+            return self.sources[name]
         x, y, *ids = self.parts[name]
-        source = ArraySource(x, y, Response(), ids=ids[0] if ids else None)
-        return Site(source, self.ledger(name), self.folder / name, name=name, random_state=self.seed)
+        return ArraySource(x, y, Response(), ids=ids[0] if ids else None)
 
     def send(self, requests):
         replies = {}

@@ -8,9 +8,12 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +52,7 @@ open("ca.crt", "wb").write(certificate("ca", authority, "ca", authority, root))
 open("server.crt", "wb").write(certificate("server", server, "ca", authority, here))
 private(server, "server.key", form.PrivateFormat.PKCS8)
 open("other.crt", "wb").write(certificate("ca", server, "ca", server, root))
-for site in ("h0", "h1", "h2", "stranger"):
+for site in ("h0", "h1", "h2", "stranger", "lost"):
     key = ec.generate_private_key(ec.SECP384R1())
     private(key, site, form.PrivateFormat.OpenSSH)
     public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH)
@@ -91,6 +94,59 @@ if "FAULTS" in os.environ and ("site" in sys.argv or "clientapp" in sys.argv[0])
 """
 
 
+KNOCK = """
+import ssl, sys
+import httpx
+
+with httpx.Client(verify=ssl.create_default_context(cafile="ca.crt")) as stranger:
+    for path in sys.argv[2:]:
+        print(stranger.post(f"https://127.0.0.1:{sys.argv[1]}{path}", content=b"").status_code)
+"""
+
+
+class Impostor:
+    """Somebody at a coordinator's address: first points elsewhere, to plain http, then talks nonsense."""
+
+    def __init__(self, folder):
+        asked, elsewhere = [], []
+
+        class Plain(BaseHTTPRequestHandler):
+            def do_POST(self):
+                elsewhere.append(dict(self.headers))
+                self.send_error(404)
+
+            def log_message(self, *_):
+                pass
+
+        class Secure(Plain):
+            def do_POST(self):
+                asked.append(self.path)
+                self.rfile.read(int(self.headers["content-length"]))
+                if len(asked) == 1:
+                    self.send_response(307)
+                    self.send_header("location", f"http://127.0.0.1:{plain.server_port}{self.path}")
+                    self.send_header("content-length", "0")
+                    self.end_headers()
+                    return
+                self.send_response(200)
+                self.send_header("content-length", "9")
+                self.end_headers()
+                self.wfile.write(b"\xff\xff\xffno way")
+
+        plain, secure = (ThreadingHTTPServer(("127.0.0.1", 0), kind) for kind in (Plain, Secure))
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / "server.crt", folder / "server.key")
+        secure.socket = context.wrap_socket(secure.socket, server_side=True)
+        self.asked, self.elsewhere, self.port, self._servers = asked, elsewhere, secure.server_port, (plain, secure)
+        for server in self._servers:
+            Thread(target=server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+
+
 class Deployment:
     """Everything that was started, so that everything can be stopped."""
 
@@ -129,8 +185,8 @@ class Deployment:
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ours may run in the background
             )
 
-    def site(self, name, ca="ca.crt", data=None):
-        who = ("--name", name, "--key", name, "--ca", ca, "--coordinator", f"127.0.0.1:{self.port}")
+    def site(self, name, ca="ca.crt", data=None, port=None):
+        who = ("--name", name, "--key", name, "--ca", ca, "--coordinator", f"127.0.0.1:{port or self.port}")
         own = ("--cap", 9, "--cap-delta", 1e-5, "--classes", "0,1", "--rehearse", 7)
         new = () if (self.folder / f"{name}.jsonl").exists() else ("--create-ledger",)
         self.start(name, "site", data or f"{name}.parquet", "-y", "y", *who, *own, *new)
@@ -142,6 +198,12 @@ class Deployment:
         self.start(
             "server", "server", *keys, *files, *budget, *fit, "--minimum", minimum, "--timeout", timeout, "--wait", LONG
         )
+
+    def knock(self, *paths):
+        """What somebody without the secret is answered at these paths of the server."""
+        command = [FLOWER / "python", "-c", KNOCK, str(self.port), *paths]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=True, timeout=LONG)
+        return list(map(int, done.stdout.split()))
 
     def fault(self, **faults):
         (self.folder / "faults.json").write_text(json.dumps(faults))

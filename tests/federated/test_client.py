@@ -34,7 +34,13 @@ def test_settings_of_a_node_choose_columns_classes_and_categories(config):
     assert facts["n_features"] == 3 and facts["feature_names"][0] == "age"  # age, and two columns for three wards
 
 
-@pytest.mark.parametrize("key", ["name", "data", "response", "ledger", "folder"])
+def test_a_node_may_have_a_second_table_and_no_response(config):
+    del config["response"]
+    facts = json.loads(handle(open_site(config | {"features": "age", "second": "bmi"}), '{"ask":"facts"}')[0])
+    assert (facts["n_features"], facts["n_second"], facts["has_response"]) == (2, 1, False)
+
+
+@pytest.mark.parametrize("key", ["name", "data", "ledger", "folder"])
 def test_a_setting_that_is_missing_is_named(config, key):
     del config[key]
     with pytest.raises(InputError, match=f"node-config: '{key}' is missing"):

@@ -47,6 +47,9 @@ def test_simulate_prints_every_sites_spending(table):
     done = CliRunner().invoke(federated_app, ["simulate", table, "--by", "hospital", "-y", "y", "--epsilon", "1"])
     assert done.exit_code == 0, done.output
     assert all(f"{name}: epsilon 1" in done.output for name in ("north", "south", "west"))
+    assert re.search(r"^ *feature +direction 1", done.output, re.M) and re.search(
+        r"^ *x0 +[+-]0\.\d{4}", done.output, re.M
+    )
 
 
 def test_simulate_leaves_small_sites_out_and_takes_own_units(table):
@@ -59,6 +62,29 @@ def test_simulate_leaves_small_sites_out_and_takes_own_units(table):
     assert done.exit_code == 0 and "north: epsilon 1" in done.output, done.output
     lost = CliRunner().invoke(federated_app, [*command, "--least", "301"])
     assert lost.exit_code != 0 and "none is there" in str(lost.exception)
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        (["--estimator", "pca", "--directions", "2"], 2),
+        (
+            ["--estimator", "cca", "--second", "y", "--directions", "1", "--second-lower", "-9", "--second-upper", "9"],
+            2,
+        ),
+        (["--estimator", "phd", "-y", "y", "--directions", "1"], 1),
+    ],
+)
+def test_simulate_fits_any_of_the_family(table, options, lines):
+    from typer.testing import CliRunner
+
+    from sfumato.cli.federated import federated_app
+
+    command = ["simulate", table, "--by", "hospital", "--lower", "-6", "--upper", "6"]
+    done = CliRunner().invoke(federated_app, [*command, *options])
+    assert done.exit_code == 0, done.output
+    assert "north: epsilon 1" in done.output
+    assert len([line for line in done.output.splitlines() if re.match("[+-][0-9.]+", line)]) == lines
 
 
 NEW = {"--create-ledger": None}
@@ -86,6 +112,7 @@ def keys(tmp_path):
         ({**NEW, "--cap": "1", "--coordinator": "https://localhost:8000"}, "coordinator must be host:port"),
         ({**NEW, "--cap": "1", "--features": "x0,hospital"}, "column 'hospital' is not numeric"),
         ({**NEW, "--cap": "-1"}, "epsilon"),
+        ({**NEW, "--cap": "1", "--ask": None}, "ask: there is no terminal"),
     ],
 )
 def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkeypatch, change, sentence):
@@ -116,8 +143,13 @@ def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkey
         ({"--relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
         ({"--method": "dp-sir"}, "method"),
         ({"--directions": "none"}, "directions"),
-        ({"--lower": "0", "--upper": "1", "--own-units": None}, "own-units: leave out"),
-        ({"--sparse": None}, "sparse: give --lower and --upper"),
+        ({"--lower": "0", "--upper": "1", "--own-units": None}, "own-units: it is for sir, without --lower"),
+        ({"--sparse": None}, "sparse-sir needs --lower and --upper"),
+        ({"--sparse": None, "--estimator": "pca"}, "sparse: it is for sir, not for pca"),
+        ({"--estimator": "pca", "--own-units": None}, "own-units: it is for sir"),
+        ({"--estimator": "pca", "--slices": "3"}, "slices: pca takes no --slices"),
+        ({"--estimator": "pca", "--second-lower": "0", "--second-upper": "1"}, "pca takes no --second"),
+        ({"--estimator": "dp-sir", "--lower": "0", "--upper": "1"}, "estimator must be one of PrivateSIR"),
         ({"--sparse": None, "--method": "descent"}, "method"),
         ({"--port": "0"}, "port"),
     ],
@@ -160,7 +192,39 @@ def test_a_servers_command_asks_for_tls_registered_nodes_and_no_apps(tmp_path):
         "127.0.0.1", 8000, *(tmp_path / name for name in ("secret", "nodes", "ca", "crt", "key"))
     )
     assert "--enable-supernode-auth" in command and "--ssl-certfile" in command and "--insecure" not in command
-    assert command[command.index("--isolation") + 1] == "process"
+    assert command[command.index("--isolation") + 1] == "process" and "sfumato.federated.flower.gate" in command
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "status"),
+    [
+        ("/v1/fleet/pull-messages", None, 200),
+        ("/v1/fleet/register-node", None, 403),
+        ("/v1/fleet/unregister-node", None, 403),
+        ("/v1/control/start-run", None, 403),
+        ("/v1/control/register-node", b"guessed", 403),
+        ("/v1/control/register-node", "right", 200),
+        ("/v1/fleet/../control/start-run", None, 403),
+        ("/docs", None, 403),
+    ],
+)
+def test_the_gate_lets_sites_pass_to_what_sites_need_and_nobody_else_to_anything(path, told, status):
+    from sfumato.federated.flower.gate import HEADER, Gate, password_of
+
+    async def server(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    sent = []
+
+    async def send(event):
+        sent.append(event)
+
+    password = password_of(b"secret")
+    headers = [] if told is None else [(HEADER.encode(), password.encode() if told == "right" else told)]
+    gate = Gate(server, password)(({"type": "http", "path": path, "headers": headers}), None, send)
+    with pytest.raises(StopIteration):
+        gate.send(None)
+    assert sent[0]["status"] == status and b"secret" not in password.encode()
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -169,8 +233,9 @@ def test_a_coordinators_options_reach_the_estimator(sparse):
     from sfumato.cli.federated import _estimator
     from sfumato.study.options import EstimatorOptions
 
-    wishes = EstimatorOptions("sir", 2.0, 1e-5, None, "add-remove", None, "3", "auto", ["a", "b"], picture=False)
-    made = _estimator(wishes, Bounds(-6, 6), sparse, own_units=False)
+    name = "sparse-sir" if sparse else "sir"
+    wishes = EstimatorOptions(name, 2.0, 1e-5, None, "add-remove", None, "3", "auto", ["a", "b"], picture=False)
+    made = _estimator(wishes, Bounds(-6, 6))
     assert (made.epsilon, made.delta, made.relation, made.n_directions) == (2.0, 1e-5, "add-remove", 3)
     assert made.classes == ["a", "b"] and made.bounds == Bounds(-6, 6)
 

@@ -10,6 +10,7 @@ from sfumato import Bounds, Budget, InputError, PrivateSIR, PrivateSparseSIR
 from sfumato.cli.app import app
 from sfumato.federated import SitesLostError, simulate
 from sfumato.federated.coordinator import describe_outcome, fit_remote, write_json
+from sfumato.federated.store import Journal
 from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
 
@@ -138,8 +139,62 @@ def test_a_site_that_refuses_the_plan_does_not_take_part(consortium, estimator):
         if FileLedger(consortium.ledger("h0")).spent() > 1.2:
             break
     fitted = fit_remote(estimator.set_params(epsilon=1.9), consortium, SITES, minimum=2)
-    assert "would pass the cap" in fitted.left_out_["h0"]
+    assert fitted.left_out_["h0"] == "plan: the site's account does not allow this."
     assert list(fitted.sites_) == ["h1", "h2"]
+
+
+def test_the_site_with_other_columns_is_named_and_the_others_go_on(consortium, estimator):
+    consortium.parts["h1"] = (consortium.parts["h1"][0][:, :4], consortium.parts["h1"][1])
+    fitted = fit_remote(estimator, consortium, SITES, minimum=2)
+    assert fitted.left_out_ == {"h1": "differs from the other sites in the number of features."}
+    assert spending(consortium)["h1"] == 0.0 and list(fitted.spending_) == ["h0", "h2"]
+    with pytest.raises(InputError, match="'h0' and 'h1' differ in the number of features"):
+        fit_remote(estimator, consortium, SITES)
+
+
+def reserved(consortium):
+    """Runs for which something is set aside at each site."""
+    return {name: [run for run in FileLedger(consortium.ledger(name)).runs() if run.unspent] for name in SITES}
+
+
+def test_whoever_is_left_out_gives_back_what_was_set_aside_and_tells_what_was_spent(consortium, estimator):
+    consortium.faults["h2"] = on_line("shape", lambda answer: ("not json", b""))
+    fitted = fit_remote(estimator, consortium, SITES, minimum=2)
+    assert list(fitted.left_out_) == ["h2"] and set(fitted.spending_) == set(SITES)
+    assert 0.0 < fitted.spending_["h2"]["epsilon"] < 1.0 and not any(reserved(consortium).values())
+
+
+def test_a_run_that_too_few_accept_sets_nothing_aside(consortium, estimator):
+    consortium.faults["h1"] = lambda request, answer: (
+        ('{"refused":"no."}', b"") if json.loads(request)["ask"] == "accept" else answer()
+    )
+    with pytest.raises(SitesLostError, match="only 2 sites take part, 3 are needed"):
+        fit_remote(estimator, consortium, SITES)
+    assert set(spending(consortium).values()) == {0.0} and not any(reserved(consortium).values())
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_a_run_that_nobody_goes_on_with_gives_back_what_it_had_set_aside(tmp_path, consortium, estimator, anew):
+    path = tmp_path / "run.json"
+    consortium.faults["h1"] = on_line("shape", lambda answer: None)
+    with pytest.raises(SitesLostError):
+        fit_remote(estimator, consortium, SITES, run=Journal.resume(path, {"epsilon": 1}))
+    first = spending(consortium)
+    assert all(spent == pytest.approx(1.0, rel=1e-6) for spent in first.values())  # set aside, for the run to go on
+    consortium.faults.clear()
+    journal = Journal.resume(path, {"epsilon": 1 if anew else 2}, anew=anew)
+    assert len(journal.abandoned) == 1
+    fit_remote(estimator.set_params(epsilon=0.5), consortium, SITES, run=journal)
+    assert not journal.abandoned and not any(reserved(consortium).values())
+    assert all(spent < 1.0 for spent in spending(consortium).values())
+
+
+def test_a_site_that_claims_another_size_is_found_out_by_its_own_counts(consortium, estimator):
+    consortium.faults["h2"] = lambda request, answer: (
+        (answer()[0].replace('"n_records":2000', '"n_records":9000'), b"") if "facts" in request else answer()
+    )
+    fitted = fit_remote(estimator, consortium, SITES, minimum=2)
+    assert "counts another number of records than the site says" in fitted.left_out_["h2"]
 
 
 def test_facts_that_cannot_be_are_refused(consortium, estimator):

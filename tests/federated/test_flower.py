@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.federated.deployment import BOUNDED, FLOWER, SITES, Deployment
+from tests.federated.deployment import BOUNDED, FLOWER, SITES, Deployment, Impostor
 
 from sfumato import Bounds, PrivateSIR, PrivateSparseSIR
 from sfumato.federated import simulate
@@ -86,6 +86,8 @@ def test_a_deployment_equals_its_simulation_and_survives_kills_replays_and_poiso
 
 def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_cost(deployed):
     made = deployed(parts_of(40, sparse=4, move=4.0))
+    impostor = Impostor(made.folder)
+    made.site("lost", data="h0.parquet", port=impostor.port)
 
     # Ctrl-C at the coordinator in the middle of the votes
     vote = ("--sparse", "--lower", -9, "--upper", 9, "--leave-out")
@@ -96,7 +98,7 @@ def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_
     assert made.said("server").splitlines()[-1] == "error: interrupted; no half-written file was left."
     kept = {path.name.partition("-")[0] for path in (made.folder / "federation").iterdir()}
     assert kept == {"home", "nodes", "run.json", "server.log"}
-    made.nothing_left_of(*SITES)
+    made.nothing_left_of(*SITES, "lost")
     made.server(*vote, minimum=2)
     found = made.outcome()
     sparse = PrivateSparseSIR(1.0, 1e-5, 1, Bounds(-9, 9), classes=[0, 1], random_state=7)
@@ -111,6 +113,10 @@ def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_
     made.fault(h1={"shape": "hold"})
     made.server("--own-units", "--method", "descent")
     made.until((made.folder / "h1.held").exists, "the question about the shape")
+    closed = [f"/v1/control/{name}" for name in ("register-node", "unregister-node", "start-run", "stop-run")]
+    closed += ["/v1/fleet/register-node", "/v1/fleet/unregister-node", "/v1/runtime/pull-messages", "/docs"]
+    assert made.knock(*closed) == [403] * len(closed)  # nobody is admitted, forgotten, started or stopped
+    assert made.knock("/v1/fleet/pull-messages")[0] in (400, 401)  # sites are heard, and must sign
     made.site("stranger", data="h0.parquet")  # who is not admitted is not asked
     made.until(lambda: "is not admitted (yet) by" in made.said("stranger"), "a stranger's visit")
     made.interrupt("stranger")
@@ -133,3 +139,8 @@ def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_
         np.testing.assert_array_equal([found["own_units"][name][side] for side in ("lower", "upper")], ours)
         assert len(ledger_of(made, name)) == before[name] + len(here.ledger_)
         ledger_of(made, name).verify()
+
+    # a site that meets somebody else is still there, says so, and has shown its signature to nobody on plain http
+    made.until(lambda: len(impostor.asked) > 2, "a third visit to the impostor")
+    assert "does not understand what it was told" in made.said("lost") and not impostor.elsewhere
+    impostor.stop()

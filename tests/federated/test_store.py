@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from sfumato import PrivateSIR
+from sfumato import InputError, PrivateSIR
 from sfumato.federated import SitesLostError, simulate
-from sfumato.federated.coordinator import fit_remote
+from sfumato.federated.coordinator import describe_outcome, fit_remote, write_json
+from sfumato.federated.status import describe_status
 from sfumato.federated.store import Journal
 from sfumato.privacy.ledger import FileLedger
 
@@ -90,6 +91,29 @@ def test_too_few_answers_do_not_bind_a_run_that_goes_on(tmp_path, consortium, es
     consortium.faults = {}
     resumed = fit_remote(estimator, consortium, SITES, run=Journal.resume(path, {}))
     assert not resumed.left_out_ and set(resumed.spending_) == set(SITES)
+
+
+def test_a_coordinators_folder_tells_what_was_left_undone_and_what_came_of_it(tmp_path, consortium, estimator):
+    path = tmp_path / "run.json"
+    assert describe_status(tmp_path) == "no run is going on"
+    consortium.faults = {"h2": dies_on("shape")}
+    with pytest.raises(KeyboardInterrupt):
+        fit_remote(estimator, consortium, SITES, run=Journal.resume(path, {}))
+    told = describe_status(tmp_path)
+    assert "h0: 2,000 records, takes part" in told and "ranks (3)" in told and "shape" not in told
+    consortium.faults = {}
+    journal = Journal.resume(path, {}, anew=True)
+    told = describe_status(tmp_path)
+    assert "1 run(s) given up" in told and "answered so far, by so many sites: nothing" in told
+    fitted = fit_remote(estimator.set_params(epsilon=0.5), consortium, SITES, run=journal)
+    (tmp_path / "result").mkdir()
+    write_json(describe_outcome(fitted), tmp_path / "result")
+    journal.forget()
+    told = describe_status(tmp_path)
+    assert told.startswith("no run is going on") and "2 direction(s) from 3 site(s)" in told
+    path.write_text("{")
+    with pytest.raises(InputError, match="cannot be read"):
+        describe_status(tmp_path)
 
 
 def test_a_run_that_never_began_takes_whoever_is_there_next_time(tmp_path, consortium, estimator):

@@ -9,8 +9,10 @@ import pytest
 from sfumato.bounds import Bounds
 from sfumato.federated.checks import check
 from sfumato.federated.site_facts import SiteFacts
+from sfumato.federated.store import Store
 from sfumato.federated.terms import KNOWN, question_kind
 from sfumato.federated.wire import Decoder, RefusedError, dump_json, encode
+from sfumato.methods import FAMILY, load
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records, Response
@@ -20,7 +22,9 @@ from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualPr
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
+from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.squares import SquareSums
 from sfumato.statistics.whitening import Whitening
 
 P = 3
@@ -42,7 +46,10 @@ QUERIES = [
     ProjectionHistogram(WHITENING, np.array([1.0, -1.0, 0.5]), BINS, GROUPS, 2, 6),
     SignScores(np.array([0.0, 0.5, -0.1]), BINS, np.array([[-1.0], [-0.2], [0.7], [1.0]])),
     histograms.DistanceHistograms(np.array([-1.0, 0.0, 1e9]), np.array([0.0, 0.5, 1e3])),
+    SliceSecondMoments(WHITENING, BINS, GROUPS, 2),
+    SquareSums(GRID, 0.3),
 ]
+EVERYBODY = histograms.Bins(np.empty(0))
 LIMITED = histograms.NormHistogram(replace(GRID, limits=np.array([[-1.0] * P, [0.5] * P])))
 TWO = OnColumns(SignScores(np.array([0.0, 0.5]), BINS, np.ones((4, 2))), np.array([2, 0]))
 RECORDS = Records(np.random.default_rng(0).normal(size=(50, P)), np.random.default_rng(1).normal(size=50))
@@ -59,6 +66,29 @@ def test_a_question_read_back_gives_the_same_sum_and_the_same_noise(query):
 
 def test_every_line_of_every_plan_has_a_kind_of_question():
     assert {question_kind(line) for line in KNOWN} == {type(query) for query in QUERIES}
+
+
+def test_a_line_means_the_same_in_every_plan_and_keeps_its_answers_apart_from_all_others(tmp_path):
+    """Names alone are proposed: two steps may share one only if it asks, costs and says the same in both."""
+    seen = {}
+    for home in FAMILY.values():
+        for attack in load(home).about.attacks({"epsilon": 1.0, "n_directions": 1, "bounds": Bounds(-1, 1)}):
+            estimator, response = attack.estimator, Response() if attack.responses is None else Response(4)
+            estimator.n_features_in_ = attack.n_features // 2
+            for line in estimator._task(attack.n_features, 500, response).plan().lines:
+                if line.name in KNOWN and "SparseSIR" not in attack.name:  # over sites it votes: another plan
+                    what = (line.asks, line.mechanism, line.parts)
+                    assert seen.setdefault(line.name, what) == what, line.name
+                    assert (KNOWN[line.name].asks, KNOWN[line.name].mechanism, KNOWN[line.name].parts) == what
+                else:
+                    assert "SparseSIR" in attack.name, line.name
+    paths = {Store(tmp_path)._path("ab" * 8, line, "npy") for line in KNOWN}
+    assert len(paths) == len(KNOWN)
+
+
+def test_one_bin_for_everybody_may_be_asked_for_whatever_the_response_is():
+    for response in (Response(), Response(3), Response(4096, hashed=True)):
+        check(SlicedMoments(WHITENING, EVERYBODY, np.zeros(1, dtype=np.int64), 1), replace(FACTS, response=response))
 
 
 def test_equal_parts_become_one_object_so_that_records_are_whitened_once():
@@ -140,6 +170,20 @@ def test_what_is_not_a_known_question_is_refused(data):
         _wrong(QUERIES[8], "columns", 10_000),
         _wrong(QUERIES[9], "table", _floats(3, 1)),
         _wrong(QUERIES[9], "centre", _floats(P + 1)),
+        encode(SliceSecondMoments(WHITENING, BINS, np.array([0, 1, 2, 5]), 2)),
+        encode(SliceSecondMoments(WHITENING, BINS, np.array([0, 1, -1, 0]), 2)),
+        encode(SliceSecondMoments(WHITENING, BINS, np.array([0, 1]), 2)),
+        encode(SliceSecondMoments(WHITENING, BINS, GROUPS, 513)),
+        _wrong(QUERIES[11], "slice_weight", 0.0),
+        _wrong(QUERIES[11], "slice_weight", -1.0),
+        _wrong(QUERIES[11], "slice_weight", 1e9),
+        _wrong(QUERIES[11], "whitening.matrix", _floats(P, P)),
+        _wrong(QUERIES[11], "whitening.cap", 1e9),
+        _wrong(QUERIES[12], "clip", 0.0),
+        _wrong(QUERIES[12], "clip", -1.0),
+        _wrong(QUERIES[12], "clip", 1e300),
+        _wrong(QUERIES[12], "source.half_width", _floats(P)),
+        _wrong(QUERIES[12], "source.centre", _floats(P + 1)),
         encode(OnColumns(TWO.query, np.array([1, 1]))),
         encode(OnColumns(TWO.query, np.array([1, 3]))),
         encode(OnColumns(TWO.query, np.array([-1, 1]))),
@@ -150,3 +194,10 @@ def test_what_is_not_a_known_question_is_refused(data):
 def test_parameters_a_bound_was_not_proved_for_are_refused(data):
     with pytest.raises(RefusedError):
         check(Decoder().query(data), FACTS)
+
+
+def test_an_answer_that_would_fill_the_memory_is_refused():
+    p, bins = 1_000, histograms.Bins(np.arange(399.0))
+    whitening = Whitening(Bounds(-1, 1).grid(p), np.eye(p), np.zeros(p), 3.0)
+    with pytest.raises(RefusedError, match="too many numbers"):
+        check(SliceSecondMoments(whitening, bins, np.arange(400), 400), SiteFacts(p, 50, Response()))

@@ -69,11 +69,11 @@ def test_components_are_in_the_units_of_x_even_if_bounds_are_not_alike():
     assert angle(PrivatePCA(3, bounds=Bounds(-wide, wide)).fit(x).directions_, true) < 3
 
 
-def test_standard_errors_tell_the_spread_that_noise_causes():
+def test_privacy_errors_tell_the_spread_that_noise_causes():
     x, _ = sample(20_000, 6)
     fits = [PrivatePCA(1, bounds=Bounds(-20, 20), random_state=seed).fit(x) for seed in range(30)]
     directions = np.array([fit.directions_[0] * np.sign(fit.directions_[0] @ fits[0].directions_[0]) for fit in fits])
-    told = np.mean([fit.standard_errors_ for fit in fits])
+    told = np.mean([fit.privacy_errors_ for fit in fits])
     assert 0.4 < directions.std(axis=0).mean() / told < 2.5
 
 
@@ -99,7 +99,7 @@ REFUSED = {
     "too many": ({"n_directions": 9}, "ask for at most 8"),
     "auto": ({"n_directions": "auto"}, "say how many"),
     "method": ({"method": "exact"}, "method must be one of"),
-    "bounds": ({"bounds": (-1, 1)}, "bounds must be"),
+    "bounds": ({"bounds": (-1, 1)}, "bounds: there are 2 entries for 8 features; give one"),
     "bounds of other length": ({"bounds": Bounds([0, 0], [1, 1])}, "one value per feature"),
     "relation": ({"relation": "swap"}, "relation must be"),
     "budget": ({"epsilon": -1}, "epsilon must be"),
@@ -130,10 +130,11 @@ EDGES = {
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 @pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)], ids=["found", "given"])
 @pytest.mark.parametrize("name", EDGES)
-def test_nothing_inside_the_domain_raises_or_warns(name, bounds, relation):
+def test_nothing_inside_the_domain_raises_or_warns(name, bounds, relation, few_stand_ins):
     for epsilon in (0.01, 1.0, 100.0):
         for method in ("refined", "one-shot"):
             pca = PrivatePCA(1, epsilon, bounds=bounds, relation=relation, method=method).fit(EDGES[name])
             for released in (pca.directions_, pca.eigenvalues_, pca.mean_, pca.standard_errors_):
                 assert np.isfinite(released).all()
+            assert pca.verdict_.level in ("noise", "weak", "reliable")
             assert np.linalg.norm(pca.directions_[0]) == pytest.approx(1.0)

@@ -24,10 +24,16 @@ from sfumato.audit.hostile import Hostile, Private, Table, forges
 from sfumato.audit.tape import Recording, Replayed, record
 from sfumato.federated import simulate
 from sfumato.methods.about import BOX, NAMES, Attack
+from sfumato.methods.cca import PrivateCCA
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.label_sir import LabelPrivateSIR
+from sfumato.methods.lda import PrivateLDA
 from sfumato.methods.local_sir import LocalSIR
+from sfumato.methods.pca import PrivatePCA
+from sfumato.methods.phd import PrivatePHD
+from sfumato.methods.second_order import PrivateDR, PrivateSAVE
 from sfumato.methods.sir import PrivateSIR
+from sfumato.methods.sparse_pca import PrivateSparsePCA
 from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.sources import scan
 from sfumato.sources.files import open_source
@@ -108,6 +114,14 @@ def federations(relation: Relation) -> dict[str, tuple[Subject, dict[str, Any]]]
         "PrivateSIR descent, own units": (Subject(PrivateSIR(**found, method="descent")), {"own_units": True}),
         "PrivateSIR, classes": (Subject(PrivateSIR(**known, method="descent", classes=NAMES), 3, NAMES), {}),
         "PrivateSparseSIR, votes": (Subject(PrivateSparseSIR(**known), 6), {}),
+        "PrivateSAVE": (Subject(PrivateSAVE(**known)), {}),
+        "PrivateDR, bounds found, noise shared": (Subject(PrivateDR(**found)), shared),
+        "PrivatePHD": (Subject(PrivatePHD(**known)), {}),
+        "PrivatePCA refined, leaving out": (Subject(PrivatePCA(**known, method="refined")), {"leave_out": True}),
+        "PrivatePCA one-shot, bounds found": (Subject(PrivatePCA(**found, method="one-shot")), {}),
+        "PrivateSparsePCA, votes": (Subject(PrivateSparsePCA(**known, max_features=2), 6), {}),
+        "PrivateLDA": (Subject(PrivateLDA(**known, classes=NAMES), 3, NAMES), {}),
+        "PrivateCCA": (Subject(PrivateCCA(**known, y_bounds=BOX), 4), {}),
     }
 
 
@@ -182,7 +196,8 @@ def _at_sites(options: dict[str, Any], estimator: Any, table: Table, folder: Pat
     x, y = _split(estimator, table)
     site = np.searchsorted(CUTS, table.ids, side="right")
     columns = (x, y, table.ids) if "person" in declared else (x, y)
-    return simulate(estimator, [tuple(each[site == i] for each in columns) for i in range(len(CUTS) + 1)], **options)
+    parts = [[None if each is None else each[site == i] for each in columns] for i in range(len(CUTS) + 1)]
+    return simulate(estimator, [tuple(part) for part in parts], **options)
 
 
 def _split(estimator: Any, table: Table) -> tuple[Any, Any]:

@@ -1,50 +1,63 @@
 """`sfumato federated`: fits across sites that may not pool their records: try one, take part in one, run one."""
 
 import re
-from dataclasses import replace
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli.ledger import say_what_is_left
 from sfumato.cli.options import (
+    AnyDirections,
+    AnyMethod,
+    AnyResponse,
     Categorical,
     Classes,
     Delta,
-    Directions,
     Epsilon,
-    Method,
+    Estimator,
+    MaxFeatures,
     Person,
+    Picture,
     Relation,
     ResponseKind,
     RowsPerPerson,
+    Second,
+    Slices,
 )
 from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError, as_usage
+from sfumato.study.family import check_options
 from sfumato.study.options import EstimatorOptions, read_categories, read_kind, split_names
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from sfumato.bounds import Bounds
-    from sfumato.methods.sir import PrivateSIR
     from sfumato.privacy.budget import Budget
 
 federated_app = typer.Typer(help="Fit across sites that may not pool their records.", no_args_is_help=True)
-Response = Annotated[str, typer.Option("--response", "-y", help="Column to explain.")]
+Lower = Annotated[str, typer.Option(help="Lower bound of all features, or of each: a,b,c.")]
+Upper = Annotated[str, typer.Option(help="Upper bound of all features, or of each: a,b,c.")]
+SecondLower = Annotated[str, typer.Option(help="Lower bound of the columns of the second set (cca).")]
+SecondUpper = Annotated[str, typer.Option(help="Upper bound of the columns of the second set (cca).")]
 WAIT, TIMEOUT = 600.0, 120.0
 
 
 @federated_app.command()
 def site(
     data: Annotated[str, typer.Argument(help="The site's records; they stay here.")],
-    response: Response,
     name: Annotated[str, typer.Option(help="The site's name, as the coordinator will see it.")],
     coordinator: Annotated[str, typer.Option(help="host:port of the coordinator.")],
     ca: Annotated[Path, typer.Option(help="Certificate of the authority that signed the coordinator's certificate.")],
     key: Annotated[Path, typer.Option(help="The site's private key; its public half is with the coordinator.")],
+    response: AnyResponse = None,
     features: Annotated[
-        list[str] | None, typer.Option(help="Columns to explain it with, as a,b,c (all others if not given).")
+        list[str] | None, typer.Option(help="Columns to use, as a,b,c (all others if not given).")
     ] = None,
+    second: Second = None,
     categorical: Categorical = None,
     create_ledger: Annotated[
         bool, typer.Option("--create-ledger", help="Open a new account, with --cap; only for records without one.")
@@ -57,6 +70,15 @@ def site(
     folder: Annotated[Path | None, typer.Option(help="Where answers are kept; NAME-answers if not given.")] = None,
     classes: Classes = None,
     response_kind: ResponseKind = None,
+    most: Annotated[
+        float | None, typer.Option(min=0, help="Epsilon that one run may spend here; the cap alone if not given.")
+    ] = None,
+    least: Annotated[
+        int | None, typer.Option(min=1, help="With fewer records than these the site takes no part.")
+    ] = None,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask here, at this terminal, before a run is accepted; the coordinator waits.")
+    ] = False,
     rehearse: Annotated[int | None, typer.Option(help="Seed for a rehearsal with seeded noise: no privacy.")] = None,
 ) -> None:
     """Take part: answers the coordinator's known questions with noisy sums until stopped with Ctrl-C.
@@ -75,6 +97,8 @@ def site(
         raise InputError("name must have 1 to 100 letters.")
     if not re.fullmatch(r"([^\s/:]+|\[[0-9a-fA-F:]+\]):\d{1,5}", coordinator):
         raise InputError(f"coordinator must be host:port, such as coordinator.example:8000, got {coordinator!r}.")
+    if ask and not sys.stdin.isatty():
+        raise InputError("ask: there is no terminal to ask at; start the site from one, or leave --ask out.")
     account, answers = ledger or Path(f"{name}.jsonl"), folder or Path(f"{name}-answers")
     budget = _cap(account, cap, cap_delta, create_ledger)
     neighbours = None if relation is None else relation_of(relation)
@@ -84,18 +108,38 @@ def site(
         split_names(features),
         split_names(classes),
         read_categories(categorical),
+        second=split_names(second) or (),
         response_kind=read_kind(response_kind),
         person=person,
     )
-    mine = Site(source, account, answers, name=name, random_state=rehearse)
 
     from sfumato.federated.flower.node import Node
+    from sfumato.privacy.budget import Budget
     from sfumato.privacy.ledger import FileLedger
 
-    node = Node(coordinator, ca, key, lambda request: handle(mine, request), lambda what: note(f"{name} {what}"))
+    def say(what: str) -> None:
+        note(f"{name} {what}")
+
+    def consent(what: str) -> bool:
+        return typer.confirm(f"{name}: {what}. Answer it?", err=True)
+
+    # the key is read before the ledger is made, and the site follows from both
+    node = Node(coordinator, ca, key, lambda request: handle(mine, request), say)
     with as_usage():
         seeded = rehearse is not None
-        FileLedger(account, budget, neighbours, rehearsal=seeded, protects="person" if person else "record")
+        opened = FileLedger(account, budget, neighbours, rehearsal=seeded, protects="person" if person else "record")
+        limit = None if most is None else Budget.approximate(most, opened.budget.delta or cap_delta)
+    mine = Site(
+        source,
+        account,
+        answers,
+        name=name,
+        most=limit,
+        least=least,
+        tell=say,
+        consent=consent if ask else None,
+        random_state=rehearse,
+    )
     mine.facts()  # what the coordinator would be refused for is better told now
     say_what_is_left(mine.ledger())
     note(f"{name} answers {coordinator} within this cap; Ctrl-C stops it.")
@@ -108,15 +152,23 @@ def server(
     certificate: Annotated[Path, typer.Option(help="The coordinator's certificate.")],
     key: Annotated[Path, typer.Option(help="Its private key.")],
     ca: Annotated[Path, typer.Option(help="Certificate of the authority that signed it.")],
+    estimator: Estimator = "sir",
     epsilon: Epsilon = None,
     delta: Delta = None,
     relation: Relation = None,
     rows_per_person: RowsPerPerson = None,
-    directions: Directions = "auto",
-    method: Method = "auto",
-    sparse: Annotated[bool, typer.Option("--sparse", help="Few of many features matter; sites vote which.")] = False,
-    lower: Annotated[str, typer.Option(help="Lower bound of all features, or of each: a,b,c.")] = "",
-    upper: Annotated[str, typer.Option(help="Upper bound of all features, or of each: a,b,c.")] = "",
+    directions: AnyDirections = None,
+    method: AnyMethod = None,
+    max_features: MaxFeatures = None,
+    slices: Slices = None,
+    picture: Picture = None,
+    sparse: Annotated[
+        bool, typer.Option("--sparse", help="The same as --estimator sparse-sir: sites vote which features matter.")
+    ] = False,
+    lower: Lower = "",
+    upper: Upper = "",
+    second_lower: SecondLower = "",
+    second_upper: SecondUpper = "",
     own_units: Annotated[
         bool, typer.Option("--own-units", help="Every site finds means and scales of its own; without bounds.")
     ] = False,
@@ -133,6 +185,9 @@ def server(
     host: Annotated[str, typer.Option(help="Address to listen on; see 'Sharp edges' in the how-to.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     folder: Annotated[Path, typer.Option(help="Where the coordinator keeps its files.")] = Path("federation"),
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Do not go on with an interrupted run: sites give back what it set aside.")
+    ] = False,
 ) -> None:
     """Fit once over the sites that were given by their public keys, and end.
 
@@ -148,21 +203,29 @@ def server(
     needed = len(site) if minimum is None else minimum
     if not 1 <= needed <= len(site):
         raise InputError(f"minimum must be from 1 to the {len(site)} sites, got {minimum}.")
-    chosen = split_names(classes)
-    fit = EstimatorOptions(
-        "sir", epsilon, delta, None, relation or "replace", None, directions, method, chosen, picture=False
+    options = EstimatorOptions(
+        _sparse_or(estimator, sparse),
+        epsilon,
+        delta,
+        relation=relation or "replace",
+        directions=directions,
+        method=method,
+        classes=split_names(classes),
+        picture=picture is True,
+        max_features=max_features,
+        slices=slices,
+        rows_per_person=rows_per_person,
     )
-    fit = replace(fit, rows_per_person=rows_per_person)
-    estimator = _estimator(fit, bounds_of(lower, upper), sparse, own_units)
+    check_options(options.member, options.special() | {"picture": picture})
+    made = _estimator(options, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
 
     from sfumato.federated.coordinator import summarise_outcome
     from sfumato.federated.flower.coordination import Address, Limits, coordinate
 
-    limits = Limits(wait, timeout, needed, least, leave_out, own_units)
-    found = coordinate(Address(host, port, ca, certificate, key), site, folder, estimator, limits, note)
+    limits = Limits(wait, timeout, needed, least, leave_out, own_units, anew)
+    found = coordinate(Address(host, port, ca, certificate, key), site, folder, made, limits, note)
     stdout().print(summarise_outcome(found), markup=False, soft_wrap=True)
-    for direction in found["directions"]:
-        stdout().print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
+    _show(found["directions"], found.get("y_directions"))
     note(f"report: {folder / 'result' / 'report.html'}")
 
 
@@ -170,11 +233,20 @@ def server(
 def simulate(
     data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Feather file with the records of all sites.")],
     by: Annotated[str, typer.Option(help="Column that names the site of each record.")],
-    response: Response,
+    estimator: Estimator = "sir",
+    response: AnyResponse = None,
+    second: Second = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
-    directions: Directions = "auto",
-    method: Method = "auto",
+    directions: AnyDirections = None,
+    method: AnyMethod = None,
+    max_features: MaxFeatures = None,
+    slices: Slices = None,
+    picture: Picture = None,
+    lower: Lower = "",
+    upper: Upper = "",
+    second_lower: SecondLower = "",
+    second_upper: SecondUpper = "",
     classes: Classes = None,
     response_kind: ResponseKind = None,
     trust: Annotated[str, typer.Option(help="'sites' or 'secure-aggregation'.")] = "sites",
@@ -188,15 +260,27 @@ def simulate(
     report: Annotated[Path | None, typer.Option(help="Where to write the report.")] = None,
 ) -> None:
     """Try a federation on this machine: every value of --by is a site with its own ledger and noise."""
+    options = EstimatorOptions(
+        estimator,
+        epsilon,
+        delta,
+        directions=directions,
+        method=method,
+        classes=split_names(classes),
+        picture=picture is True,
+        max_features=max_features,
+        slices=slices,
+    )
+    other, kind = split_names(second), read_kind(response_kind)
+    told = options.special() | {"picture": picture, "response": response, "second": other, "response_kind": kind}
+    check_options(options.member, told, needed=("response", "second"))
     with show_progress("loading the library"):
         from sfumato.federated.simulation import simulate as run
         from sfumato.federated.simulation import split_by_column
 
-        options = EstimatorOptions(
-            "sir", epsilon, delta, directions=directions, method=method, classes=split_names(classes), picture=False
-        )
-        sites = split_by_column(data, by, response, options.classes, read_kind(response_kind))
-        fitted = run(options.build(), sites, trust, leave_out=leave_out, least=least, own_units=own_units)
+        made = _estimator(options, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
+        sites = split_by_column(data, by, response, options.classes, kind, other)
+        fitted = run(made, sites, trust, leave_out=leave_out, least=least, own_units=own_units)
     console = stdout()
     for name, ledger in fitted.ledgers_.items():
         console.print(f"{name}: epsilon {ledger.spent():.4g}, {len(ledger)} releases", markup=False)
@@ -204,10 +288,40 @@ def simulate(
         note(f"{name} {why}")
     for name, found in fitted.disagreeing_.items():
         note(f"{name} disagrees with the other sites in {found.about}.")
-    for direction in fitted.directions_:
-        console.print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
+    console.print(_named(fitted))
+    if hasattr(fitted, "y_directions_"):
+        _show(fitted.y_directions_)
     if report is not None:
         fitted.report(report)
+
+
+@federated_app.command()
+def status(
+    folder: Annotated[Path, typer.Argument(help="Where the coordinator keeps its files.")] = Path("federation"),
+) -> None:
+    """Tell what a coordinator is doing, or left undone, and its last result; nobody is asked anything."""
+    from sfumato.federated.status import describe_status
+
+    stdout().print(describe_status(folder), markup=False, soft_wrap=True)
+
+
+def _named(fitted: Any) -> "Table":
+    """The directions with the names of their features, heaviest in the first first."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from sfumato.hints import visible
+    from sfumato.report.words import feature_names
+
+    names = feature_names(fitted)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("feature")
+    for k in range(len(fitted.directions_)):
+        table.add_column(f"direction {k + 1}", justify="right")
+    for j in sorted(range(len(names)), key=lambda j: -abs(float(fitted.directions_[0][j]))):
+        table.add_row(Text(visible(names[j])), *(f"{row[j]:+.4f}" for row in fitted.directions_))
+    return table
 
 
 def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Budget | None":
@@ -232,25 +346,34 @@ def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Bu
         return None if epsilon is None else Budget.approximate(epsilon, delta)
 
 
-def _estimator(fit: EstimatorOptions, bounds: "Bounds | None", sparse: bool, own_units: bool) -> "PrivateSIR":
-    from sfumato.methods.parameters import one_of
+def _sparse_or(estimator: str, sparse: bool) -> str:
+    if sparse and estimator not in ("sir", "sparse-sir"):
+        raise InputError(f"sparse: it is for sir, not for {estimator}; leave one of the two out.")
+    return "sparse-sir" if sparse else estimator
 
-    one_of("method", fit.method, ("auto",) if sparse else ("auto", "descent", "one-shot"))
-    if own_units and (sparse or bounds is not None):
-        raise InputError("own-units: leave out --lower, --upper and --sparse; every site finds its own bounds.")
-    plain: PrivateSIR = fit.build().set_params(bounds=bounds)
-    if not sparse:
-        return plain
-    if bounds is None:
-        raise InputError("sparse: give --lower and --upper; a sparse fit over sites needs bounds.")
 
-    from sfumato.methods.sparse_sir import PrivateSparseSIR
+def _estimator(
+    options: EstimatorOptions, bounds: "Bounds | None", second: "Bounds | None" = None, own_units: bool = False
+) -> Any:
+    """The estimator with its bounds; what sites cannot fit is refused."""
+    from sfumato.federated.task import refuse_unless_federated
 
-    shared = {
-        name: getattr(plain, name)
-        for name in ("epsilon", "delta", "relation", "n_directions", "classes", "rows_per_person")
-    }
-    return PrivateSparseSIR(**shared, bounds=bounds)
+    made = options.build()
+    refuse_unless_federated(made)
+    if own_units and (options.estimator != "sir" or bounds is not None):
+        raise InputError("own-units: it is for sir, without --lower and --upper; every site finds its own bounds.")
+    if options.estimator == "sparse-sir" and bounds is None:
+        raise InputError("lower: sparse-sir needs --lower and --upper; a sparse fit over sites needs bounds.")
+    check_options(options.member, {"second": second})
+    return made.set_params(bounds=bounds, **({} if second is None else {"y_bounds": second}))
+
+
+def _show(directions: Any, others: Any = None) -> None:
+    """Directions, one on a line; those of a second table after them."""
+    tables: Sequence[Any] = (directions,) if others is None else (directions, others)
+    for table in tables:
+        for direction in table:
+            stdout().print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
 
 
 def bounds_of(lower: str, upper: str) -> "Bounds | None":

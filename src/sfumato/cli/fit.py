@@ -19,6 +19,7 @@ from sfumato.cli.options import (
     CapLedger,
     Categorical,
     Classes,
+    Decimal,
     Delta,
     DropMissing,
     DryRun,
@@ -93,6 +94,7 @@ def fit(
     slices: Slices = None,
     categorical: Categorical = None,
     drop_missing: DropMissing = False,
+    decimal: Decimal = ".",
     picture: Picture = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask where epsilon, delta or the number of records is unusual.")
@@ -127,6 +129,7 @@ def fit(
         memory,
         cluster,
         split_names(exclude),
+        decimal,
     )
     options = EstimatorOptions(
         estimator,
@@ -263,6 +266,7 @@ def _run(
                 ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
                 origin = Origin(table.data, table.response or "", command())
                 fitted, shown = _fit(prepared, origin, ledger, draft, bar)
+                unseen = getattr(prepared[0], "unseen_classes_", ())
         except (KeyboardInterrupt, SystemExit):  # Ctrl-C, or SIGTERM (see terminal.py): it may have cost something
             _say_what_it_cost(draft, ledger)
             raise
@@ -271,6 +275,8 @@ def _run(
         say_what_is_left(ledger)
     for sentence in doubts:
         note(sentence)
+    for name in unseen:
+        note(f"class {name!r} was declared, but hardly a record has it, by the noisy counts; is it spelled like that?")
     if again:
         note(f"{out} held an earlier fit, now replaced; what it spent is still spent.")
     show_files(stdout(), [(str(out / name), purpose) for name, purpose in RESULTS.items()])

@@ -41,6 +41,12 @@ Estimator = Annotated[
         rich_help_panel=STUDY,
     ),
 ]
+Decimal = Annotated[
+    str,
+    typer.Option(
+        help="What stands before the fractions of numbers in text files: '.' or ','.", autocompletion=_words(".", ",")
+    ),
+]
 Epsilon = Annotated[
     float | None, typer.Option(help="Privacy budget of the whole run (1 if not given).", rich_help_panel=BUDGET)
 ]
@@ -72,18 +78,6 @@ RowsPerPerson = Annotated[
         help="How many rows of a person count, the first ones (1 if not given); without --person you vouch that nobody "
         "has more.",
         rich_help_panel=BUDGET,
-    ),
-]
-Directions = Annotated[
-    str,
-    typer.Option(help="How many directions; 'auto' counts those that stand out of the noise.", rich_help_panel=STUDY),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="auto, descent or one-shot.",
-        autocompletion=_words("auto", "descent", "one-shot"),
-        rich_help_panel=STUDY,
     ),
 ]
 AnyDirections = Annotated[

@@ -5,6 +5,7 @@ float64 could turn a record's contribution into something no bound covers. So ev
 the site's own public facts; the noise then follows from the site's own copy of the plan and the sum's own bound.
 """
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -19,13 +20,17 @@ from sfumato.statistics.gradients import LARGEST_COEFFICIENT, Residual, Residual
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
+from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.squares import SquareSums
 from sfumato.statistics.whitening import CAP_UNITS, Whitening
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
 MOST_BINS = 2**13
 MOST_COLUMNS = 512
+MOST_NUMBERS = 2**27
+"""Of one answer, a gigabyte: second moments of 512 slices would fill any memory."""
 
 
 def check(query: BoundedSum, facts: SiteFacts) -> None:
@@ -58,6 +63,10 @@ def check(query: BoundedSum, facts: SiteFacts) -> None:
             _demand(1e-3 <= query.slice_weight <= 1e3, "its weight is out of range")
             counted = query.count_weight == 0.0 or 1e-3 <= query.count_weight <= 1e3
             _demand(counted, "its weight of the counts is out of range")
+        case SliceSecondMoments():
+            _whitening(query.whitening, facts)
+            _groups(query.bins, query.slice_of, query.n_slices, facts)
+            _demand(1e-3 <= query.slice_weight <= 1e3, "its weight is out of range")
         case ProjectionHistogram():
             _whitening(query.whitening, facts)
             _groups(query.bins, query.group_of, query.n_groups, facts)
@@ -66,10 +75,14 @@ def check(query: BoundedSum, facts: SiteFacts) -> None:
             _demand(1e-100 < float(np.abs(query.direction).max()) < 1e100, "its direction is out of range")
         case SignScores():
             _scores(query, facts)
+        case SquareSums():
+            _grid(query.source, facts)
+            _demand(1e-9 <= query.clip <= 1e6, "its clip is out of range")
         case OnColumns():
             _columns(query, facts)
         case _:
             raise RefusedError("the question is of a kind that sites do not answer.")
+    _demand(math.prod(query.shape) <= MOST_NUMBERS, "its answer has too many numbers")
 
 
 def _columns(query: OnColumns, facts: SiteFacts) -> None:
@@ -118,6 +131,8 @@ def _grid(grid: Grid, facts: SiteFacts) -> None:
 
 
 def _bins(bins: histograms.Bins, facts: SiteFacts) -> None:
+    if bins.categories is None and bins.edges.shape == (0,):  # one bin for everybody, whatever the response is
+        return
     _demand(bins.categories == facts.response.categories, "it is about another kind of response")
     _demand(bins.edges.ndim == 1 and bins.count <= MOST_BINS, "it has too many bins")
     _demand(bins.categories is None or bins.edges.size == 0, "categories have no edges")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -15,12 +15,19 @@ from sfumato.errors import InputError
 from sfumato.federated.agreement import ComparedSites
 from sfumato.federated.own_units import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.remote import RemoteSites, Transport
-from sfumato.federated.simulation import walk
+from sfumato.federated.simulation import Reducer, walk
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.store import Journal
-from sfumato.federated.task import SparseSites, federated_task, too_small
+from sfumato.federated.task import (
+    SitesTask,
+    SparseSites,
+    federated_task,
+    odd_sites,
+    refuse_unless_federated,
+    too_small,
+)
 from sfumato.federated.terms import Terms
-from sfumato.methods.sir import PrivateSIR, Task
+from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, unit_of
@@ -28,7 +35,7 @@ from sfumato.settings.federated import FederatedCurator, SiteLedger, SitesLostEr
 
 
 def fit_remote(
-    estimator: PrivateSIR,
+    estimator: Reducer,
     transport: Transport,
     sites: tuple[str, ...],
     *,
@@ -37,12 +44,12 @@ def fit_remote(
     least: int | str | None = None,
     leave_out: bool = False,
     own_units: bool = False,
-) -> PrivateSIR:
+) -> Reducer:
     """Fit over remote sites, each of which adds all its own noise.
 
     Parameters
     ----------
-    estimator : PrivateSIR or PrivateSparseSIR
+    estimator : any of the family
         Parameters of the fit; each site is asked to spend its (epsilon, delta).
     transport : Transport
     sites : tuple of str
@@ -61,44 +68,52 @@ def fit_remote(
 
     Returns
     -------
-    PrivateSIR
-        Fitted, with ``sites_`` (facts), ``spending_`` (by site), ``left_out_`` (site: reason), ``transfers_``, and
-        ``disagreeing_`` and ``local_`` (see `simulate`).
+    estimator
+        A fitted copy, with ``sites_`` (facts), ``spending_`` (by site), ``left_out_`` (site: reason), ``transfers_``,
+        and ``disagreeing_`` and ``local_`` (see `simulate`).
     """
     if estimator.random_state is not None or estimator.ledger is not None:
         raise InputError("random_state and ledger belong to the sites; leave them None at the coordinator.")
-    if getattr(estimator, "max_features", "auto") != "auto":
-        raise InputError("max_features must be 'auto' in a deployment; sites name as many features as they agreed to.")
-    fitted: PrivateSIR = clone(estimator)
+    refuse_unless_federated(estimator)
+    fitted: Any = clone(estimator)
     if own_units:
         refuse_unless_own(fitted)
     needed = len(sites) if minimum is None else minimum
     journal = run if isinstance(run, Journal) else Journal(run)
     remote = RemoteSites(transport, journal)
-    task, ledger = _agree(fitted, remote, journal, sites, needed, least, own_units)
     try:
-        _walk(fitted, task, remote, ledger, needed, leave_out, own_units)
-    except SitesLostError as error:
+        task, ledger = _agree(fitted, remote, journal, sites, needed, least, own_units)
+        try:
+            _walk(fitted, task, remote, ledger, needed, leave_out, own_units)
+        except SitesLostError as error:
+            raise SitesLostError(f"{error} Left out: {remote.left_out or 'nobody by name'}.") from None
+    except Exception:
         if run is None:  # nobody can go on with a run without a name: give back what it set aside
             remote.close()
-        raise SitesLostError(f"{error} Left out: {remote.left_out or 'nobody by name'}.") from None
+        raise
     fitted.spending_ = remote.close()
     fitted.sites_, fitted.left_out_, fitted.transfers_ = remote.facts, remote.left_out, tuple(remote.transfers)
-    return fitted
+    return cast(Reducer, fitted)
 
 
 def _agree(
-    fitted: PrivateSIR,
+    fitted: Any,
     remote: RemoteSites,
     journal: Journal,
     sites: tuple[str, ...],
     needed: int,
     least: int | str | None,
     own_units: bool,
-) -> tuple[Task | SparseSites, SiteLedger]:
+) -> tuple[SitesTask | SparseSites, SiteLedger]:
     """Meet the sites and propose the plan. A run that goes on proposes the plan it began with."""
     relation, budget = relation_of(fitted.relation), budget_of(fitted.epsilon, fitted.delta, fitted.rho)
     remote.meet(sites)
+    if journal.abandoned:
+        remote.give_up(journal.abandoned)
+        journal.given_up()
+    odd = odd_sites(fitted, remote.facts)
+    if len(remote.facts) - len(odd) >= needed:  # otherwise they are named as what must be made to agree
+        remote.dismiss(odd)
     remote.dismiss(too_small(remote.facts, least, budget))
     late = [site for site in remote.facts if journal.members and site not in journal.members]
     remote.dismiss(dict.fromkeys(late, "was not there when this run began."))
@@ -112,12 +127,11 @@ def _agree(
     trust = trust_of("sites", len(journal.members))
     ledger = SiteLedger(budget, relation, rehearsal=any(facts.rehearsal for facts in remote.facts.values()), unit=unit)
     ledger.trust = trust
-    shares = tuple((line.name, line.share) for line in planned.plan().lines)
-    remote.propose(Terms(journal.run, relation, budget, trust, shares, unit), ledger)
+    remote.propose(Terms.of(journal.run, relation, budget, trust, planned.plan(), unit), ledger)
     _enough(remote, needed)
     # Those who accepted hold to the plan that was proposed, whoever did not: method, rounds and steps stay.
     accepted = federated_task(fitted, _as_begun(remote.facts, journal.accepted), relation, unit=unit)
-    return replace(planned, n_records=accepted.n_records), ledger
+    return replace(cast(Any, planned), n_records=accepted.n_records), ledger
 
 
 def _as_begun(facts: Mapping[str, SiteFacts], sizes: Mapping[str, int | None]) -> dict[str, SiteFacts]:
@@ -127,8 +141,8 @@ def _as_begun(facts: Mapping[str, SiteFacts], sizes: Mapping[str, int | None]) -
 
 
 def _walk(
-    fitted: PrivateSIR,
-    task: Task | SparseSites,
+    fitted: Any,
+    task: SitesTask | SparseSites,
     remote: RemoteSites,
     ledger: SiteLedger,
     needed: int,
@@ -143,7 +157,7 @@ def _walk(
             remote.left_out.setdefault(site, "did not answer while it was asked for units of its own.")
         fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
     else:
-        outcome = walk(task, curator, fitted)
+        outcome = walk(task, curator)
     fitted.disagreeing_ = {} if own_units else watched.disagreeing
     fitted._keep(outcome, ledger)
 
@@ -155,13 +169,16 @@ def _enough(remote: RemoteSites, needed: int) -> None:
         )
 
 
-def _remember(fitted: PrivateSIR, facts: SiteFacts) -> None:
-    fitted.n_features_in_ = facts.n_features
+def _remember(fitted: Any, facts: SiteFacts) -> None:
+    fitted.n_features_in_ = first = facts.n_features - facts.n_second
     if facts.feature_names is not None:
-        fitted.feature_names_in_ = np.asarray(facts.feature_names, dtype=object)
+        names = np.asarray(facts.feature_names, dtype=object)
+        fitted.feature_names_in_ = names[:first]
+        if facts.n_second:
+            fitted.y_feature_names_in_ = names[first:]
 
 
-def describe_outcome(fitted: PrivateSIR) -> dict[str, Any]:
+def describe_outcome(fitted: Any) -> dict[str, Any]:
     """As plain data."""
     traffic: dict[str, dict[str, int]] = defaultdict(dict)
     for transfer in fitted.transfers_:
@@ -179,9 +196,11 @@ def describe_outcome(fitted: PrivateSIR) -> dict[str, Any]:
     }
 
 
-def _extras(fitted: PrivateSIR) -> dict[str, Any]:
-    """The support of a sparse fit; the bounds of sites in units of their own."""
+def _extras(fitted: Any) -> dict[str, Any]:
+    """The support of a sparse fit, directions of a second table, the bounds of sites in units of their own."""
     found: dict[str, Any] = {}
+    if hasattr(fitted, "y_directions_"):
+        found["y_directions"] = fitted.y_directions_.tolist()
     if hasattr(fitted, "support_"):
         found["support"] = fitted.support_.tolist()
     if hasattr(fitted, "local_"):
@@ -202,7 +221,7 @@ def summarise_outcome(found: dict[str, Any]) -> str:
     return "\n".join([head, *spent, *lost])
 
 
-def write_outcome(fitted: PrivateSIR, folder: Path) -> None:
+def write_outcome(fitted: Any, folder: Path) -> None:
     """Write ``report.html``, then ``outcome.json``: whoever waits for the outcome finds both."""
     folder.mkdir(parents=True, exist_ok=True)
     fitted.report(folder / "report.html")

@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 
 from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import InputError
-from sfumato.federated.task import SparseSites
+from sfumato.federated.task import SitesTask, SparseSites
 from sfumato.forecast.evidence import Heard
 from sfumato.methods.sir import Outcome, PrivateSIR, Task, solve
 from sfumato.methods.sparse_sir import PrivateSparseSIR
@@ -104,14 +104,14 @@ def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
     return found
 
 
-def refuse_unless_own(estimator: PrivateSIR, share: int = 1) -> None:
+def refuse_unless_own(estimator: Any, share: int = 1) -> None:
     """Units of their own are found from the share that pays for bounds, by sites that each add all their noise."""
-    given = estimator.bounds is not None and not isinstance(estimator.bounds, str)
-    if given or isinstance(estimator, PrivateSparseSIR) or share != 1:
+    dense = isinstance(estimator, PrivateSIR) and not isinstance(estimator, PrivateSparseSIR)
+    if not dense or share != 1 or not (estimator.bounds is None or isinstance(estimator.bounds, str)):
         raise InputError(NEEDS)
 
 
-def in_own_units(task: Task | SparseSites) -> Task:
+def in_own_units(task: SitesTask | SparseSites) -> Task:
     """The task with a search for bounds that also standardises."""
     if not isinstance(task, Task) or not isinstance(task.bounds, Location):
         raise InputError(NEEDS)

@@ -24,6 +24,8 @@ from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.settings.federated import SiteLedger
+from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.histograms import Histogram
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray, Relation
 
@@ -58,6 +60,7 @@ class RemoteSites:
         self.left_out: dict[str, str] = {}
         self.transfers: list[Transfer] = []
         self._missed: Counter[str] = Counter()
+        self._reserved: list[str] = []
         self._picked: set[str] = set()
         # Neither is known before `propose`, and no line is asked before it; a ledger without a budget cannot be made.
         self._plan, self._ledger = Plan(()), SiteLedger.__new__(SiteLedger)
@@ -90,6 +93,7 @@ class RemoteSites:
             if replies.get(site, ({}, b""))[0].get("accepted") is not True:
                 self.left_out.setdefault(site, "did not answer the proposal.")
                 del self.facts[site]
+        self._reserved = list(self.facts)
         self._journal.accept({site: facts.n_records for site, facts in self.facts.items()})
 
     def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
@@ -155,11 +159,25 @@ class RemoteSites:
                 self.left_out.setdefault(site, f"{name}: did not answer {PATIENCE} rounds in a row.")
 
     def close(self) -> dict[str, dict[str, Any]]:
-        """End the run at every site; what each says it has spent, in all its runs together."""
-        message = dump_json({"ask": "close", "run": self._journal.run})
-        asked = [site for site in self.facts if site not in self.left_out]
-        replies = sorted(self._exchange("close", dict.fromkeys(asked, message)).items())
-        return {site: head for site, (head, _) in replies if isinstance(head.get("epsilon"), int | float)}
+        """End the run at every site that set its cost aside, also at those that were left out since; what each says it
+        has spent, in all its runs together. Who is gone is not waited for."""
+        return self._release(self._journal.run, [site for site in self._reserved if self._missed[site] < PATIENCE])
+
+    def give_up(self, runs: Collection[str]) -> None:
+        """End runs that nobody will go on with: sites give back what they had set aside for them."""
+        for run in runs:
+            self._release(run, list(self.facts))
+
+    def _release(self, run: str, sites: Collection[str]) -> dict[str, dict[str, Any]]:
+        message, found = dump_json({"ask": "close", "run": run}), {}
+        replies = self._transport.send(dict.fromkeys(sites, message)) if sites else {}
+        for site in sorted(set(sites) & set(replies)):
+            text, values = replies[site]
+            self.transfers.append(Transfer("close", site, len(message), len(text) + len(values)))
+            head = _object(text) or {}
+            if isinstance(head.get("epsilon"), int | float):
+                found[site] = head
+        return found
 
     def _exchange(self, line: str, requests: Mapping[str, str]) -> dict[str, tuple[dict[str, Any], bytes]]:
         replies = {}
@@ -195,18 +213,28 @@ class BadUploadError(SfumatoError):
 def facts_from(head: dict[str, Any]) -> SiteFacts:
     """A site's facts, or `BadUploadError`."""
     features, records, response = head.get("n_features"), head.get("n_records"), head.get("response")
-    names = head.get("feature_names")
+    names, second = head.get("feature_names"), head.get("n_second", 0)
     if type(features) is not int or not 1 <= features <= 10**6:
         raise BadUploadError("the number of features is not a count.")
     if records is not None and (type(records) is not int or not 1 <= records < _NO_COUNT):
         raise BadUploadError("the number of records is not a count.")
     if not isinstance(response, dict) or set(response) != {"categories", "hashed"}:
         raise BadUploadError("the kind of response is missing.")
+    if not isinstance(response["hashed"], bool) or not _is_classes(response["categories"]):
+        raise BadUploadError("the kind of response is not known.")
     if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
         raise BadUploadError("the feature names are not names.")
+    if names is not None and len(names) != features:
+        raise BadUploadError("there are more or fewer feature names than features.")
+    if type(second) is not int or not 0 <= second < features:
+        raise BadUploadError("the number of columns of the second table is not a count.")
     kind = Response(response["categories"], bool(response["hashed"]))
-    rehearsal = head.get("rehearsal") is not False
-    return SiteFacts(features, records, kind, None if names is None else tuple(names), rehearsal)
+    rehearsal, explained = head.get("rehearsal") is not False, head.get("has_response", True) is True
+    return SiteFacts(features, records, kind, None if names is None else tuple(names), rehearsal, explained, second)
+
+
+def _is_classes(count: Any) -> bool:
+    return count is None or (type(count) is int and 1 <= count < 2**16)
 
 
 def release_from(
@@ -231,6 +259,9 @@ def release_from(
         largest = records * query.norm / query.weights * query.grid + REACH * std
         if (np.abs(value) > largest * (1 + 1e-9)).any():
             raise BadUploadError("the upload has values larger than its records can add up to.")
+        inner = query.query if isinstance(query, OnColumns) else query
+        if isinstance(inner, Histogram) and abs(value.sum() - records) > REACH * np.linalg.norm(std):
+            raise BadUploadError("the upload counts another number of records than the site says it has.")
     return Release(value, std)
 
 

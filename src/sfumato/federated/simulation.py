@@ -3,20 +3,27 @@
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.federated.agreement import ComparedSites
 from sfumato.federated.own_units import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.site_facts import describe_site, site_noise
-from sfumato.federated.task import SparseSites, federated_task, run_sparse_sites, too_small
-from sfumato.methods.base import REHEARSAL
-from sfumato.methods.inputs import first_rows, fit_source
-from sfumato.methods.sir import Outcome, PrivateSIR, Task
-from sfumato.methods.sparse_sir import PrivateSparseSIR
+from sfumato.federated.task import (
+    SitesTask,
+    SparseSites,
+    federated_task,
+    refuse_unless_federated,
+    run_sparse_sites,
+    too_small,
+)
+from sfumato.methods.base import REHEARSAL, PrivateReducer
+from sfumato.methods.inputs import first_rows
+from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.door import Door
 from sfumato.privacy.noise import Noise
@@ -28,13 +35,15 @@ from sfumato.settings.federated import FederatedCurator, SiteLedger, Trust, open
 from sfumato.sources import ArraySource, ResponseKind, Source
 from sfumato.sources.files import open_source
 from sfumato.sources.formats import open_tables
-from sfumato.sources.names import suggest
+from sfumato.sources.names import expand, suggest
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
+Reducer = TypeVar("Reducer", bound=PrivateReducer)
+
 
 def simulate(
-    estimator: PrivateSIR,
+    estimator: Reducer,
     sites: Sequence[Any] | Mapping[str, Any],
     trust: str = "sites",
     *,
@@ -42,7 +51,7 @@ def simulate(
     leave_out: bool = False,
     own_units: bool = False,
     least: int | str | None = None,
-) -> PrivateSIR:
+) -> Reducer:
     """Fit across sites that do not pool their records, on this machine.
 
     Every site has its own ledger, its own noise and the whole budget (epsilon, delta) of the estimator: a person
@@ -50,11 +59,12 @@ def simulate(
 
     Parameters
     ----------
-    estimator : PrivateSIR or PrivateSparseSIR
-        Left unfitted; a fitted copy is returned. A sparse fit needs bounds and trust="sites": every site votes
-        privately for the features that matter.
+    estimator : any of the family: PrivateSIR, PrivateSparseSIR, PrivateSAVE, PrivateDR, PrivatePHD, PrivatePCA, ...
+        Left unfitted; a fitted copy is returned. Sparse fits need trust="sites", as every site votes privately for the
+        features that matter, and a `PrivateSparseSIR` needs bounds.
     sites : sequence of (X, y), (X, y, groups) or Source, or mapping from names to these
-        The records of each site. With ids (groups, or ``scan(..., person=...)``) each site lets the first
+        The records of each site; y is a second table for `PrivateCCA`, and None (or X stands alone) for components.
+        With ids (groups, or ``scan(..., person=...)``) each site lets the first
         ``rows_per_person`` rows of each of its own people count; a person at two sites counts, and spends, at both.
     trust : {"sites", "secure-aggregation"}
         "sites": each site noises fully, nobody needs to be trusted. "secure-aggregation": each site adds a share of
@@ -67,15 +77,15 @@ def simulate(
     own_units : bool
         Features have means and scales of their own at each site. Every site finds them privately, from the share that
         bounds=None pays for location, and its features are measured from there: ``(x - centre) / half
-        width`` of its own bounds, ``local_[site]``. The directions belong to features in these units.
+        width`` of its own bounds, ``local_[site]``. The directions belong to features in these units. For `PrivateSIR`.
     least : int, "auto" or None
         Sites with fewer records do not take part and spend nothing (``left_out_`` names them); "auto" is
         `least_records`, what it takes for a site's sums to show through its own noise.
 
     Returns
     -------
-    PrivateSIR
-        Fitted, with ``ledgers_`` (one per site, by name); ``ledger_`` is the first of them, all list the same
+    estimator
+        A fitted copy, with ``ledgers_`` (one per site, by name); ``ledger_`` is the first of them, all list the same
         releases. ``disagreeing_`` names the sites whose releases differ from the others' by more than chance and
         noise explain, and in what; this check uses nothing but what was released anyway.
 
@@ -91,7 +101,7 @@ def simulate(
     >>> bool(subspace_distance(sir.directions_, draws.directions) < 0.3)
     True
     """
-    fitted = _checked(estimator)
+    fitted: Any = _checked(estimator)
     named = dict(sites) if isinstance(sites, Mapping) else {f"site {i}": site for i, site in enumerate(sites, start=1)}
     relation = relation_of(fitted.relation)
     sources = {name: _source(fitted, name, site) for name, site in named.items()}
@@ -103,7 +113,7 @@ def simulate(
     sources = {name: sources[name] for name in facts}
     kind = trust_of(trust, max(len(sources), 1), honest)
     task = federated_task(fitted, facts, relation, len(facts) / kind.share, unit)
-    if isinstance(task, SparseSites) and kind.share != 1:
+    if kind.share != 1 and any(line.mechanism == "selection" for line in task.plan().lines):
         raise InputError("trust must be 'sites' for a sparse fit: a private pick is no sum whose noise can be shared.")
     if own_units:
         refuse_unless_own(fitted, kind.share)
@@ -111,19 +121,19 @@ def simulate(
     noises = {name: site_noise(fitted.random_state, name) for name in sources}
     if any(noise.rehearsal for noise in noises.values()):
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
-    return fit_sites(fitted, task, sources, noises, kind, leave_out, own_units, unit)
+    return cast(Reducer, fit_sites(fitted, task, sources, noises, kind, leave_out, own_units, unit))
 
 
 def fit_sites(
-    fitted: PrivateSIR,
-    task: Task | SparseSites,
+    fitted: Any,
+    task: SitesTask | SparseSites,
     sources: Mapping[str, Source],
     noises: Mapping[str, Noise],
     trust: Trust,
     leave_out: bool = False,
     own_units: bool = False,
     unit: Unit = RECORD,
-) -> PrivateSIR:
+) -> Any:
     """Walk the plan over the sites and keep the outcome and every ledger."""
     budget, relation = budget_of(fitted.epsilon, fitted.delta, fitted.rho), relation_of(fitted.relation)
     plan = task.plan().calibrate(budget, unit.factor)
@@ -140,7 +150,7 @@ def fit_sites(
     if isinstance(inside, OwnUnits) and isinstance(task, Task):
         fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
     else:
-        outcome = walk(task, curator, fitted)
+        outcome = walk(task, curator)
     # shares cannot be told apart by site, and in units of their own sites differ by the noise of their centres
     fitted.disagreeing_ = watched.disagreeing if trust.share == 1 and not own_units else {}
     fitted._keep(outcome, next(iter(ledgers.values())))
@@ -148,15 +158,9 @@ def fit_sites(
     return fitted
 
 
-def walk(task: Task | SparseSites, curator: FederatedCurator, fitted: PrivateSIR) -> Outcome:
-    """Walk the plan; a sparse fit also keeps its support."""
-    if not isinstance(task, SparseSites):
-        return drive(task.run(), curator)
-    if not isinstance(fitted, PrivateSparseSIR):
-        raise TypeError("a sparse task belongs to a PrivateSparseSIR")
-    outcome, fitted.screen_ = drive(run_sparse_sites(task, curator), curator)
-    fitted.support_ = fitted.screen_.kept
-    return outcome
+def walk(task: SitesTask | SparseSites, curator: FederatedCurator) -> Any:
+    """Walk the plan; what it returns is what the estimator keeps. Of a sparse fit sites vote between its questions."""
+    return drive(run_sparse_sites(task, curator) if isinstance(task, SparseSites) else task.run(), curator)
 
 
 class InProcess:
@@ -202,27 +206,28 @@ class OneThread:
         return total
 
 
-def _checked(estimator: Any) -> PrivateSIR:
-    if not isinstance(estimator, PrivateSIR):
-        raise InputError(f"estimator must be a PrivateSIR, got a {type(estimator).__name__}.")
+def _checked(estimator: Any) -> Any:
+    """A copy to fit."""
+    refuse_unless_federated(estimator)
     if estimator.ledger is not None:
         raise InputError("ledger: in a federation every site has its own; leave it None and see ledgers_.")
-    fitted: PrivateSIR = clone(estimator)
-    return fitted
+    return clone(estimator)
 
 
-def _source(estimator: PrivateSIR, name: str, site: Any) -> Source:
+def _source(estimator: PrivateReducer, name: str, site: Any) -> Source:
     if isinstance(site, Source):
-        unit = unit_of(estimator.rows_per_person, site.has_people)
-        return fit_source(estimator, site, None, estimator.classes, unit=unit)
+        return estimator._read(site, None, unit=unit_of(estimator.rows_per_person, site.has_people))
+    explains = get_tags(estimator).target_tags.required
+    if not isinstance(site, tuple) and not explains:
+        site = (site, None)
     if not isinstance(site, tuple) or len(site) not in (2, 3):
         raise InputError(f"sites: {name!r} must be a pair (X, y), or (X, y, groups), or a scanned source.")
     unit = unit_of(estimator.rows_per_person, has_ids=len(site) == 3)
-    source = fit_source(estimator, site[0], site[1], estimator.classes, unit=unit)
+    source = estimator._read(site[0], site[1], unit=unit)
     return source.of(site[2]) if len(site) == 3 and isinstance(source, ArraySource) else source
 
 
-def _unit(estimator: PrivateSIR, sources: Mapping[str, Source]) -> Unit:
+def _unit(estimator: PrivateReducer, sources: Mapping[str, Source]) -> Unit:
     """Whom the sites protect: all of them the same."""
     known = {source.has_people for source in sources.values()}
     if len(known) > 1:
@@ -233,23 +238,28 @@ def _unit(estimator: PrivateSIR, sources: Mapping[str, Source]) -> Unit:
 def split_by_column(
     path: str,
     column: str,
-    response: str,
+    response: str | None = None,
     classes: Sequence[Any] | None = None,
     response_kind: ResponseKind | None = None,
+    second: Sequence[str] | None = None,
 ) -> dict[str, Source]:
     """The records of a file as sites by name: one for each value of `column`, which is read as text."""
     table = open_tables([Path(path)])[0]
     for name, option in ((column, "by"), (response, "response")):
-        suggest(name, table.names, option)
-    features = [name for name in table.names if name not in (column, response)]
-    source = open_source([Path(path)], response, features, classes, response_kind=response_kind)
+        if name is not None:
+            suggest(name, table.names, option)
+    others = (column, response, *expand(second or (), table.names, "second"))
+    features = [name for name in table.names if name not in others]
+    paths = [Path(path)]
+    source = open_source(paths, response, features, classes, response_kind=response_kind, second=second or ())
     chunks = [records for part in source.parts() for records in source.read(part)]
     if not chunks:
         raise InputError(f"data: {path} holds no records; give a file with some.")
     x, y = np.concatenate([chunk.x for chunk in chunks]), np.concatenate([chunk.y for chunk in chunks])
     # The column that names the sites is no feature: it is read apart, and as text whatever its type.
     labels = np.asarray(table.whole({column: "text"}).column(column).to_pylist(), dtype=object).astype(str)
+    about: dict[str, Any] = {"has_response": source.has_response, "n_second": source.n_second}
     return {
-        label: ArraySource(x[labels == label], y[labels == label], source.response, source.feature_names)
+        label: ArraySource(x[labels == label], y[labels == label], source.response, source.feature_names, **about)
         for label in sorted(set(labels.tolist()))
     }

@@ -1,6 +1,7 @@
 """Site: the only code that sees records in a federation. It trusts nobody."""
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
@@ -22,6 +23,15 @@ from sfumato.sources import Source
 from sfumato.statistics.columns import OnColumns
 from sfumato.typing import FloatArray
 
+LOG = logging.getLogger("sfumato.federated")
+ACCOUNT = "the site's account does not allow this."
+SMALL = "the site has too few records to take part."
+UNABLE = "the site cannot answer; its operator has been told why."
+
+
+class TooSmallError(SfumatoError):
+    """The site has fewer records than its operator wants it to have."""
+
 
 class Site:
     """Answers a coordinator from one table, one ledger file and one folder of past answers.
@@ -41,6 +51,14 @@ class Site:
     name : str
     most : Budget, optional
         The most a single run may spend; None: what the ledger's cap allows.
+    least : int, optional
+        With fewer records than these the site takes no part. For public numbers alone: whether it takes part would
+        tell something of a private one.
+    tell : callable, optional
+        Told, for the site's own operator, what each run asks for and why something was refused. What goes to the
+        coordinator is a fixed sentence: neither a path nor what is left in the account.
+    consent : callable, optional
+        Asked about each new run, as `tell` would be told of it; False refuses it.
     random_state : int, optional
         Seeded noise for a rehearsal; the ledger must have been created for rehearsals.
     """
@@ -53,13 +71,17 @@ class Site:
         *,
         name: str = "site",
         most: Budget | None = None,
+        least: int | None = None,
+        tell: Callable[[str], None] = LOG.warning,
+        consent: Callable[[str], bool] | None = None,
         random_state: int | None = None,
     ) -> None:
         self.name = name
         self._source = source
         self._ledger = ledger
         self._store = Store(folder)
-        self._most = most
+        self._most, self._least = most, least
+        self.tell, self._consent = tell, consent
         self._random_state = random_state
         self._decoders: dict[str, Decoder] = {}
         self._first: dict[int, Source] = {}
@@ -86,7 +108,12 @@ class Site:
     def facts(self) -> SiteFacts:
         """What is public about the table."""
         ledger = self.ledger()
-        return replace(describe_site(self._source, ledger.relation, ledger.protects), rehearsal=ledger.rehearsal)
+        found = replace(describe_site(self._source, ledger.relation, ledger.protects), rehearsal=ledger.rehearsal)
+        if self._least is not None and found.n_records is None:
+            raise InputError("least: the number of records is private here; leave it out.")
+        if self._least is not None and found.n_records is not None and found.n_records < self._least:
+            raise TooSmallError(f"least: there are {found.n_records} records, fewer than {self._least}.")
+        return found
 
     def accept(self, data: Any) -> None:
         """Check a plan and set its cost aside. The same terms may come twice; nothing is charged twice."""
@@ -98,12 +125,11 @@ class Site:
             return
         ledger = self.ledger(purpose=f"federated run {terms.run}")
         self._refuse_unless_safe(terms, ledger)
+        self.facts()
         adder_of(self._source).check()
         self._counted(terms.unit)
-        try:
-            ledger.reserve(site_plan(terms.plan(), terms.trust))
-        except BudgetError as error:
-            raise RefusedError(f"the plan is refused: {error}") from None
+        self._ask_for(terms)
+        ledger.reserve(site_plan(terms.plan(), terms.trust))
         self._store.remember(ledger.mark)
         self._store.begin(terms.run, terms.to_json(), ledger.run)
 
@@ -122,17 +148,16 @@ class Site:
         inner = query.query if isinstance(query, OnColumns) else query
         if type(inner) is not question_kind(line):
             raise RefusedError(f"line {line!r} does not ask this kind of question.")
+        plan = terms.plan()
+        picks = plan.line(line).picks if plan.line(line).mechanism == "selection" else 0
         check(query, self.facts())
+        if picks > query.shape[-1]:
+            raise RefusedError("the question is refused: it picks more features than it is about.")
         ledger, noise = self.ledger(account), site_noise(self._random_state, self.name)
         ledger.unit = terms.unit
         self._store.claim(terms.run, line, fingerprint)
-        plan = terms.plan()
-        try:
-            door = open_site(adder_of(self._counted(terms.unit)), plan, ledger, noise, terms.trust, self.name)
-            picks = plan.line(line).mechanism == "selection"
-            value = door.select(query, line).astype(np.float64) if picks else door.answer(query, line).value
-        except BudgetError as error:
-            raise RefusedError(str(error)) from None
+        door = open_site(adder_of(self._counted(terms.unit)), plan, ledger, noise, terms.trust, self.name)
+        value = door.select(query, line).astype(np.float64) if picks else door.answer(query, line).value
         self._store.remember(ledger.mark)
         self._store.keep(terms.run, line, value)
         return value
@@ -156,6 +181,15 @@ class Site:
             self._first = {unit.rows: self._source.first_rows(unit.rows)}
         return self._first[unit.rows]
 
+    def _ask_for(self, terms: Terms) -> None:
+        """Show the operator what a run asks for; without a yes, where one is needed, it is refused."""
+        lines = ", ".join(name for name, _ in terms.shares)
+        asked = f"run {terms.run[:8]} of {terms.trust.sites} site(s) asks for {terms.budget.describe()}: {lines}"
+        if self._consent is None:
+            self.tell(f"{asked}.")
+        elif not self._consent(asked):
+            raise RefusedError("the site's operator does not agree to this run.")
+
     def _terms(self, run: Any) -> tuple[Terms, str]:
         known = self._store.terms(run_from(run))
         if known is None:
@@ -174,26 +208,37 @@ class Site:
         if terms.trust.share != 1:
             raise RefusedError("this site adds all its noise itself; propose trust='sites'.")
         if self._most is not None and not self._most.allows(terms.plan().events):
-            raise RefusedError(f"the plan would pass what one run may spend here, {self._most.describe()}.")
+            raise RefusedError("the plan would spend more than one run may spend here.")
 
 
 def handle(site: Site, request: str) -> tuple[str, bytes]:
     """One message to a site and its reply: JSON, and the numbers as little-endian float64. Never raises."""
-    return answer_or_refuse(lambda: _reply(site, _read(request)))
+    return answer_or_refuse(lambda: _reply(site, _read(request)), site.tell)
 
 
-def answer_or_refuse(reply: Callable[[], tuple[str, bytes]]) -> tuple[str, bytes]:
-    """A reply, or the refusal to make it.
+def answer_or_refuse(
+    reply: Callable[[], tuple[str, bytes]], tell: Callable[[str], None] = LOG.warning
+) -> tuple[str, bytes]:
+    """A reply, or the refusal to make it; `tell` hears the reason.
 
-    A refusal is a sentence about the request. Anything unexpected is named by its type alone: an error text might
-    quote a record.
+    A `RefusedError` is a sentence about the request. Whatever else is wrong is the site's own affair, files and account
+    among it, and the coordinator hears one of three fixed sentences. Anything unexpected is named by its type alone, to
+    both: an error text might quote a record.
     """
     try:
         return reply()
-    except (RefusedError, SfumatoError) as error:
-        return dump_json({"refused": str(error)}), b""
+    except RefusedError as error:
+        why, detail = str(error), str(error)
+    except BudgetError as error:
+        why, detail = ACCOUNT, str(error)
+    except TooSmallError as error:
+        why, detail = SMALL, str(error)
+    except SfumatoError as error:
+        why, detail = UNABLE, str(error)
     except Exception as error:
-        return dump_json({"refused": f"unexpected {type(error).__name__} at the site."}), b""
+        why = detail = f"unexpected {type(error).__name__} at the site."
+    tell(f"refused a request: {detail}")
+    return dump_json({"refused": why}), b""
 
 
 def _read(request: str) -> dict[str, Any]:
@@ -213,6 +258,7 @@ def _reply(site: Site, data: dict[str, Any]) -> tuple[str, bytes]:
             response = {"categories": facts.response.categories, "hashed": facts.response.hashed}
             names = None if facts.feature_names is None else list(facts.feature_names)
             about = {"n_features": facts.n_features, "n_records": facts.n_records, "response": response}
+            about |= {"has_response": facts.has_response, "n_second": facts.n_second}
             return dump_json({"name": site.name, **about, "feature_names": names, "rehearsal": facts.rehearsal}), b""
         case {"ask": "accept", "terms": terms}:
             site.accept(terms)

@@ -17,7 +17,8 @@ class SiteFacts:
     """What a site says about itself; all of it public. `n_records` is None under add/remove-one, and where persons are
     protected.
 
-    `rehearsal` says that its noise is seeded, so that nothing it releases is private.
+    `rehearsal` says that its noise is seeded, so that nothing it releases is private. The last `n_second` of the
+    features are those of a second table.
     """
 
     n_features: int
@@ -25,12 +26,21 @@ class SiteFacts:
     response: Response
     feature_names: tuple[str, ...] | None = None
     rehearsal: bool = False
+    has_response: bool = True
+    n_second: int = 0
 
 
 def describe_site(source: Source, relation: Relation, protects: Kind = "record") -> SiteFacts:
     """What a site may say about its records; how many rows its persons have is private."""
     count = source.count() if relation == "replace" and protects == "record" else None
-    return SiteFacts(source.n_features, count, source.response, source.feature_names)
+    return SiteFacts(
+        source.n_features,
+        count,
+        source.response,
+        source.feature_names,
+        has_response=source.has_response,
+        n_second=source.n_second,
+    )
 
 
 def site_noise(random_state: Any, site: str) -> Noise:

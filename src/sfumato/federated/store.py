@@ -145,20 +145,31 @@ class Journal:
         self._heard: dict[str, list[str]] = {}
         self._latest: tuple[str, list[str]] | None = None
         self._path, self._settings = path, ""
+        self.abandoned: list[str] = []
 
     @classmethod
-    def resume(cls, path: Path, settings: Mapping[str, Any]) -> "Journal":
-        """The run that was interrupted here, if it had the same settings; a new one otherwise."""
+    def resume(cls, path: Path, settings: Mapping[str, Any], *, anew: bool = False) -> "Journal":
+        """The run that was interrupted here, if it had the same settings; a new one otherwise, or if told so.
+
+        A run that is not gone on with is `abandoned`: its sites are told, so that they give back what it set aside.
+        """
         journal = cls(path=path)
         journal._settings = dump_json(dict(settings))
         if path.exists():
             kept = json.loads(path.read_text(encoding="utf-8"))
-            if kept["settings"] == journal._settings:
+            journal.abandoned = kept.get("abandoned", [])
+            if kept["settings"] == journal._settings and not anew:
                 journal.run, journal._heard = kept["run"], kept["heard"]
                 journal.members, journal.accepted = kept["members"], kept["accepted"]
                 return journal
+            journal.abandoned = [*journal.abandoned, kept["run"]]
         journal._write()
         return journal
+
+    def given_up(self) -> None:
+        """The sites were told of the runs that nobody goes on with."""
+        self.abandoned = []
+        self._write()
 
     def begin(self, members: Mapping[str, int | None]) -> None:
         """The sites that the plan is made for, with their sizes; whoever comes later does not take part."""
@@ -202,7 +213,7 @@ class Journal:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
         data = {"run": self.run, "settings": self._settings, "heard": self._heard}
-        data |= {"members": self.members, "accepted": self.accepted}
+        data |= {"members": self.members, "accepted": self.accepted, "abandoned": self.abandoned}
         part = self._path.with_suffix(".part")
         with part.open("w", encoding="utf-8") as file:
             json.dump(data, file)

@@ -4,16 +4,20 @@ In a sparse fit (`SparseSites`) every site votes privately for the features that
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, cast
+
+from sklearn.utils import get_tags
 
 from sfumato.bounds import Bounds, PartialBounds
 from sfumato.errors import InputError
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.voting import PICKS, Ballot, Voters, Voting, rounds, screen_by_votes
-from sfumato.methods.base import given_of, search_of
-from sfumato.methods.sir import Outcome, Task, solve, with_best_method
+from sfumato.methods import FAMILY, load
+from sfumato.methods.base import Planned, given_of, search_of
+from sfumato.methods.sir import Outcome, Task, solve
 from sfumato.methods.sparse_sir import SparseTask, some_bounds, spread
 from sfumato.privacy.asking import Asking, on_columns
 from sfumato.privacy.budget import Budget
@@ -21,18 +25,21 @@ from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import Response
-from sfumato.steps.descent import Descent, Schedule
+from sfumato.sources import declared_response
+from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import Location, settled
 from sfumato.steps.ranks import Ranking
 from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
 from sfumato.typing import Relation
 
-FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)
+FEW_ROUNDS = Schedule(
+    (2.0, 2.0, 3.0), (2, 3), (0.6, 0.6), weights=(1.0, 1.0, 0.7, 0.5), fading=1.0, bins=24, ranks=0.15, shape=0.20
+)
 """Noise is sqrt(K) times that of a central run, so three steps and four functions of the response rather than four and
 twelve: each step keeps enough of the budget to see something, and fewer rounds are sent. Functions of ranks that are
 mostly noise have no directions to show, so bins are few and get twice the budget."""
-FEW_FUNCTIONS = Schedule(level=0.5, weights=(1.0, *([0.8] * 7)))
+FEW_FUNCTIONS = replace(FOUR_STEPS, levels=(0.5, 0.5), weights=(1.0, *([0.8] * 7)))
 """Between the two: all steps, fewer functions, and residuals cut sooner."""
 ENOUGH, PLENTY = 2_000.0, 6_000.0
 
@@ -47,7 +54,7 @@ def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
     True
     """
     times = 0.0 if n_records is None else n_records * budget.mu() / math.sqrt(sites)
-    return Schedule() if times > PLENTY else FEW_FUNCTIONS if times > ENOUGH else FEW_ROUNDS
+    return FOUR_STEPS if times > PLENTY else FEW_FUNCTIONS if times > ENOUGH else FEW_ROUNDS
 
 
 def least_records(n_features: int, budget: Budget, tolerance: float = 0.5) -> int:
@@ -128,35 +135,106 @@ def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome,
     return spread(outcome, PartialBounds.of(task.bounds, task.n_features), found.kept), found
 
 
+class SitesTask(Planned, Protocol):
+    """What is public about a fit over sites: a task as any other, at the noise that sites add."""
+
+    @property
+    def n_features(self) -> int:
+        """Features, of two tables those of the first."""
+
+    @property
+    def n_records(self) -> int | None:
+        """Of all sites, None where it is private."""
+
+
 def federated_task(
     estimator: Any, facts: Mapping[str, SiteFacts], relation: Relation, noises: float | None = None, unit: Unit = RECORD
-) -> Task | SparseSites:
+) -> SitesTask | SparseSites:
     """The task of a federated fit, every fact of the sites compared.
 
     The noise of their sum has `noises` times the variance of a central fit's: as many as there are sites, unless they
-    share it. ``method="auto"`` is chosen at that noise and at the schedule of the federation.
+    share it. ``method="auto"`` is chosen at that noise, and a descent has the schedule of the federation.
     """
-    if not facts:
-        raise InputError("sites: none is there; give at least one.")
-    first, *others = facts.items()
-    for name, other in others:
-        _same(first[0], name, "number of features", first[1].n_features, other.n_features)
-        _same(first[0], name, "kind of response", first[1].response, other.response)
-        _same(first[0], name, "names of the features", first[1].feature_names, other.feature_names)
+    agreed = _agreed(estimator, facts)
     sizes = [fact.n_records for fact in facts.values()]
     n_records = None if relation == "add-remove" or unit != RECORD else _total(sizes)
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     schedule = schedule_of(len(facts), n_records, budget)
-    task = estimator._task(first[1].n_features, n_records, first[1].response)
+    task = estimator._task(agreed.n_features, n_records, agreed.response)
     if isinstance(task, SparseTask):
         return _sparse(task, estimator, len(facts), schedule)
     noises = len(facts) if noises is None else noises
-    bounds = task.bounds
-    if isinstance(bounds, Location):
+    if isinstance(task.bounds, Location):
         # As if one curator had so small a budget that its noise were that of the sum.
-        bounds = search_of(bounds.known, n_records, budget.mu() / math.sqrt(noises), bounds.insists)
-    whole: Task = replace(task, schedule=schedule, bounds=bounds)
-    return whole if estimator.method != "auto" else with_best_method(whole, budget, relation, noises)
+        known, mu = task.bounds, budget.mu() / math.sqrt(noises)
+        task = replace(task, bounds=search_of(known.known, n_records, mu, known.insists))
+    if isinstance(task, Task):
+        task = replace(task, schedule=schedule)
+    if not hasattr(task, "method") or estimator.method != "auto":
+        return cast(SitesTask, task)
+    return cast(SitesTask, replace(task, method=task.prospect().best(budget, n_records, relation, noises)))
+
+
+def refuse_unless_federated(estimator: Any) -> None:
+    """Refuse what sites cannot fit: whatever is not of the family, and the papers' own methods."""
+    members = tuple(load(home) for home in FAMILY.values())
+    if not isinstance(estimator, members) or estimator.about.home != "sfumato":
+        known = ", ".join(member.__name__ for member in members)
+        raise InputError(f"estimator must be one of {known}, got a {type(estimator).__name__}.")
+
+
+def odd_sites(estimator: Any, facts: Mapping[str, SiteFacts]) -> dict[str, str]:
+    """Sites whose tables are unlike those of most others, and in what; nobody where no kind of table prevails."""
+    alike: dict[Any, list[str]] = defaultdict(list)
+    for name, fact in facts.items():
+        alike[tuple(_compared(estimator, fact).values())].append(name)
+    most, *others = sorted(alike.values(), key=len, reverse=True) or [[]]
+    if others and len(others[0]) == len(most):
+        return {}
+    usual = {name: _compared(estimator, facts[name]) for name in most[:1]}
+    return {
+        name: f"differs from the other sites in the {_differing(usual[most[0]], _compared(estimator, facts[name]))}."
+        for group in others
+        for name in group
+    }
+
+
+def _agreed(estimator: Any, facts: Mapping[str, SiteFacts]) -> SiteFacts:
+    """The facts that all sites share, which must be what the estimator needs."""
+    if not facts:
+        raise InputError("sites: none is there; give at least one.")
+    (first, agreed), *others = facts.items()
+    for name, other in others:
+        apart = _differing(_compared(estimator, agreed), _compared(estimator, other))
+        if apart:
+            raise InputError(f"sites: {first!r} and {name!r} differ in the {apart}; make their tables agree.")
+    kind, tags = type(estimator).__name__, get_tags(estimator).target_tags
+    if tags.multi_output and not agreed.n_second:
+        raise InputError(f"sites: {kind} needs a second table at each; name its columns with second (--second).")
+    if agreed.n_second and not tags.multi_output:
+        raise InputError(f"sites: {kind} takes no second table; leave second (--second) out at each.")
+    if tags.required and not (tags.multi_output or agreed.has_response):
+        raise InputError(f"sites: {kind} needs a response at each; name its column with response (--response).")
+    classes = getattr(estimator, "classes", None)
+    if classes is not None and agreed.response != declared_response(True, classes):
+        raise InputError("classes must be the same at each site; give the same list there, in the same order.")
+    return agreed
+
+
+def _compared(estimator: Any, fact: SiteFacts) -> dict[str, object]:
+    """What sites must have in common; of the response nothing, where it is not looked at."""
+    tags = get_tags(estimator).target_tags
+    looked_at = tags.required and not tags.multi_output
+    return {
+        "number of features": fact.n_features,
+        "number of columns of the second table": fact.n_second,
+        "kind of response": (fact.has_response, fact.response) if looked_at else None,
+        "names of the features": fact.feature_names,
+    }
+
+
+def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> str:
+    return next((what for what, value in one.items() if other[what] != value), "")
 
 
 def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) -> SparseSites:
@@ -166,11 +244,6 @@ def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) ->
     picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites, task.response))
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
     return SparseSites(*facts, bounds, picks, sites, schedule)
-
-
-def _same(first: str, other: str, what: str, a: object, b: object) -> None:
-    if a != b:
-        raise InputError(f"sites: {first!r} and {other!r} differ in the {what}; make their tables agree.")
 
 
 def _total(sizes: Sequence[int | None]) -> int:

@@ -17,7 +17,9 @@ from sfumato.statistics.histograms import (
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.scores import SignScores
+from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.squares import SquareSums
 from sfumato.statistics.whitening import Whitening
 from sfumato.statistics.wire import RefusedError, digest, dump_json, encode
 from sfumato.sums import BoundedSum
@@ -38,7 +40,9 @@ KINDS = (
     ResidualHistogram,
     ResidualProduct,
     SlicedMoments,
+    SliceSecondMoments,
     SignScores,
+    SquareSums,
     OnColumns,
     ProjectionHistogram,
 )

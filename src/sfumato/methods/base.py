@@ -2,23 +2,26 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid, PartialBounds
+from sfumato.bounds import Bounds, GivenBounds, Grid, PartialBounds, by_column
 from sfumato.errors import PrivacyWarning
+from sfumato.forecast.assessment import Assessment, Verdict
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import first_rows, fit_source, has_ids, transform_array
 from sfumato.methods.parameters import sizes_of
 from sfumato.methods.reporting import Reporting
+from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.door import Behind, Door, open_door
@@ -27,10 +30,11 @@ from sfumato.privacy.ledger.current import current_account
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan
-from sfumato.privacy.unit import RECORD, unit_of
+from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response
 from sfumato.settings import adder_of
 from sfumato.sources import ResponseKind, Source, declared_response
+from sfumato.steps.dimension import Choice
 from sfumato.steps.location import Located, Location, check_search, location_share
 from sfumato.typing import FloatArray, IntArray
 
@@ -42,13 +46,16 @@ REHEARSAL = "random_state is set: the noise is seeded and gives no privacy; leav
 
 
 class Planned(Protocol):
-    """Public facts of a fit, from which its plan follows."""
+    """Public facts of a fit, from which its plan follows; whoever holds a door can run it."""
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
 
     def prospect(self) -> Prospect | None:
         """What a forecast needs; None where there is none."""
+
+    def run(self) -> Asking[Any]:
+        """Walk the plan; what it returns is what the estimator keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class Session:
         """The door, for the plan of a task scaled to cost exactly the budget; a hopeless search is refused before."""
         bounds = getattr(task, "bounds", None)
         if isinstance(bounds, Location):
-            check_search(bounds, self.n_records, self.budget.mu() / self.ledger.unit.factor, stacklevel=4)
+            check_search(bounds, self.n_records, self.budget.mu() / self.ledger.unit.factor, stacklevel=5)
         unit = self.ledger.unit
         setting, calibrated = adder_of(self.source), task.plan().calibrate(self.budget, unit.factor)
         curator = Curator(setting, calibrated, self.ledger, self.noise)
@@ -78,20 +85,14 @@ class Session:
 
 
 def open_session(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    groups: Any = None,
-    reader: Callable[..., Source] = fit_source,
-    response_kind: ResponseKind | None = None,
+    estimator: "PrivateReducer", X: Any, y: Any, groups: Any = None, response_kind: ResponseKind | None = None
 ) -> Session:
     """Check what an estimator with the usual privacy parameters was given; the ledger before the records."""
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     relation, noise = relation_of(estimator.relation), noise_of(estimator.random_state)
     unit = unit_of(estimator.rows_per_person, has_ids(X, groups))
     ledger = open_ledger(estimator.ledger, budget, relation, noise, unit)
-    source = reader(estimator, X, y, getattr(estimator, "classes", None), response_kind, unit)
-    source = first_rows(source, groups, unit)
+    source = first_rows(estimator._read(X, y, response_kind, unit), groups, unit)
     if estimator.ledger is None and current_account() is None and _in_search():
         warnings.warn(SEARCHED, PrivacyWarning, stacklevel=3)
     if noise.rehearsal:
@@ -110,18 +111,46 @@ def _in_search() -> bool:
     return frame is not None
 
 
-class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Explains itself before a fit and projects records after it. A subclass gives `_task` and ``fit``."""
+class Projecting(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """Projects records onto the directions of a fit."""
 
-    epsilon: Any
-    delta: Any
-    rho: Any
-    relation: Any
-    rows_per_person: Any
     directions_: FloatArray
     mean_: FloatArray
+
+    def transform(self, X: Any) -> FloatArray:
+        """Coordinates of records along the directions. They are the records' own values: keep them with the data."""
+        check_is_fitted(self)
+        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
+
+
+class Deferred:
+    """What subclasses and fits set; apart from `PrivateReducer`, whose annotations are parameters of estimators."""
+
+    epsilon: float
+    delta: float
+    n_records_: int | None
+    _binary: tuple[int, ...]
     ledger_: Ledger
     unseen_: IntArray | None
+
+
+@dataclass(eq=False, repr=False)
+class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
+    """Explains itself before a fit and projects records after it. A subclass gives `_task`, `_keep` and a budget.
+
+    A fit of records at hand, over simulated sites and over remote ones is the same three steps: `_task`, its
+    ``run()`` driven by whichever door there is, and `_keep`.
+
+    An estimator is a dataclass: scikit-learn asks that its ``__init__`` sets every parameter, and does nothing else.
+    """
+
+    _: KW_ONLY
+    relation: str = "replace"
+    rows_per_person: int | None = None
+    rho: float | None = None
+    ledger: Ledger | None = None
+    random_state: int | None = None
+
     _numeric_response = True
 
     def explain(self, n_samples: int, n_features: int) -> Explanation:
@@ -135,13 +164,22 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         plan = task.plan().calibrate(budget, unit.factor)
         return Explanation(plan, budget, relation, n_samples, n_features, task, task.prospect(), unit.rows)
 
-    def transform(self, X: Any) -> FloatArray:
-        """Coordinates of records along the directions. They are the records' own values: keep them with the data."""
-        check_is_fitted(self)
-        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
+    def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
+        """Checked records, as this estimator takes them."""
+        return fit_source(self, X, y, getattr(self, "classes", None), response_kind, unit)
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Planned:
+        """What is public about a fit, every parameter checked; of two tables `n_features` counts both."""
         raise NotImplementedError
+
+    def _keep(self, outcome: Any, ledger: Ledger) -> None:
+        """Set what the task's run found, and the account it was charged to."""
+        raise NotImplementedError
+
+    def _fit(self, session: Session) -> Self:
+        task = self._task(session.source.n_features, session.n_records, session.source.response)
+        self._keep(drive(task.run(), session.open(task)), session.ledger)
+        return self
 
     def _keep_bounds(self, located: Located) -> None:
         """The bounds, and the positions of features that showed no spread."""
@@ -159,6 +197,94 @@ class PrivateReducer(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     @property
     def _n_features_out(self) -> int:
         return len(self.directions_)
+
+
+class Assessed:
+    """A fit that says how far its directions are to be believed, from its releases alone, when it is first asked.
+
+    A subclass calls `_keep_belief`; there is nothing to ask of a fit about which nothing can be said.
+    """
+
+    _belief: Assessment | None
+
+    def _keep_belief(self, belief: Assessment | None) -> None:
+        for name in ("standard_errors_", "privacy_errors_", "choice_", "verdict_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        self._belief = belief
+
+    @property
+    def _assessment(self) -> Assessment:
+        belief = self.__dict__.get("_belief")
+        if belief is None:
+            raise AttributeError("nothing is said about the directions of this estimator")
+        assert isinstance(belief, Assessment)
+        return belief
+
+    @cached_property
+    def standard_errors_(self) -> FloatArray:
+        """Root mean square error of `directions_`."""
+        return self._wide(self._assessment.errors.directions)
+
+    @cached_property
+    def privacy_errors_(self) -> FloatArray:
+        """The part of `standard_errors_` that privacy noise alone makes."""
+        return self._wide(self._assessment.privacy_errors.directions)
+
+    @cached_property
+    def choice_(self) -> Choice:
+        """The number of directions, and what it rests on."""
+        return self._assessment.tested
+
+    @cached_property
+    def verdict_(self) -> Verdict:
+        """Whether the fit would come out the same again."""
+        return self._assessment.verdict
+
+    def _wide(self, rows: FloatArray) -> FloatArray:
+        """Rows about the features of the fit, as rows about all features."""
+        return rows
+
+
+@dataclass(eq=False, repr=False)
+class ExplainingReducer(PrivateReducer):
+    """Finds directions of x that explain a response."""
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    n_directions: int | str = "auto"
+    bounds: GivenBounds = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class ComponentReducer(PrivateReducer):
+    """Finds directions without a response to explain; how many is what one says first."""
+
+    n_directions: int | str = 1
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    bounds: GivenBounds = None
+
+    def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
+        return super()._read(X, None, response_kind, unit)
+
+
+@dataclass(eq=False, repr=False)
+class DeviceEstimator(Reporting, BaseEstimator):
+    """Learns from answers that were randomised before anyone collected them."""
+
+    _: KW_ONLY
+    rows_per_person: int | None = None
+    random_state: int | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
 
 def location_of(estimator: Any, n_features: int, n_records: int | None) -> Bounds | Location:
@@ -199,7 +325,7 @@ def _search(estimator: Any, known: PartialBounds, n_records: int | None, *given:
 
 def _names_all(known: PartialBounds, *given: Any) -> bool:
     """Whether "search" was said of every feature of which nothing is known."""
-    said = [value for one in given if isinstance(one, Mapping) for value in one.values()]
+    said = [value for one in map(by_column, given) if isinstance(one, Mapping) for value in one.values()]
     return 0 < known.unknown.size <= sum(isinstance(value, str) for value in said)
 
 

@@ -106,9 +106,7 @@ def first_rows(source: Source, groups: Any, unit: Unit) -> Source:
 
 
 @np.errstate(all="ignore")
-def paired_source(
-    estimator: Any, X: Any, Y: Any, classes: None = None, response_kind: None = None, unit: Unit = RECORD
-) -> Source:
+def paired_source(estimator: Any, X: Any, Y: Any, unit: Unit = RECORD) -> Source:
     """Checked records of two tables side by side, X first; the second may be a single column.
 
     Sets also ``y_feature_names_in_``, where the second table names its columns.
@@ -128,7 +126,8 @@ def paired_source(
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names, others)
     binary = (*binary_columns(X), *(x.shape[1] + j for j in binary_columns(Y)))
-    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), n_second=y.shape[1], binary=binary)
+    both = None if names is None or others is None else (*names, *others)
+    return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), both, n_second=y.shape[1], binary=binary)
 
 
 def second_array(Y: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:

@@ -2,13 +2,13 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import reduce
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -17,9 +17,8 @@ from sfumato.errors import InputError, PrivacyWarning
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
 from sfumato.local.numbers import NumberRandomiser
 from sfumato.methods.about import About
-from sfumato.methods.base import REHEARSAL
+from sfumato.methods.base import REHEARSAL, DeviceEstimator
 from sfumato.methods.inputs import device_unit, first_rows, fit_source, transform_array
-from sfumato.methods.reporting import Reporting
 from sfumato.privacy.parameters import noise_of
 from sfumato.typing import FloatArray, IntArray
 
@@ -111,7 +110,8 @@ MOST_FEATURES = 3000
 FOLDS = 5
 
 
-class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class LabelPrivateIHT(RegressorMixin, DeviceEstimator):
     """Sparse linear regression of a private label on public features (DP-IHT of Wang, Smith and Xu, mended).
 
     Each device clips its y to a public range, adds noise once (`sfumato.local.NumberRandomiser`) and reports;
@@ -167,30 +167,16 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
     array([3, 7])
     """
 
-    about: ClassVar[About] = About(title="Sparse regression of randomised labels", page="howto/label-privacy.md")
+    epsilon: float = 1.0
+    delta: float = 0.0
+    response_range: Sequence[float] = (-1.0, 1.0)
+    n_active: int | str = "auto"
+    _: KW_ONLY
+    mechanism: str = "auto"
+    radius: float | None = None
+    max_iter: int = 50
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        response_range: Sequence[float] = (-1.0, 1.0),
-        n_active: int | str = "auto",
-        *,
-        mechanism: str = "auto",
-        radius: float | None = None,
-        max_iter: int = 50,
-        rows_per_person: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.response_range = response_range
-        self.n_active = n_active
-        self.mechanism = mechanism
-        self.radius = radius
-        self.max_iter = max_iter
-        self.rows_per_person = rows_per_person
-        self.random_state = random_state
+    about: ClassVar[About] = About(title="Sparse regression of randomised labels", page="howto/label-privacy.md")
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fit public features X and y: the `Answers` of the devices, or true labels to be randomised first."""
@@ -266,7 +252,6 @@ class LabelPrivateIHT(Reporting, RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
         tags.regressor_tags.poor_score = True  # labels clipped to (-1, 1) and randomised: a small table shows nothing
         return tags
 

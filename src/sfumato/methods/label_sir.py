@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -10,19 +10,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.polynomial import hermite_e
 from scipy.stats import chi2
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
 from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of, find_edges, split
 from sfumato.methods.about import About
-from sfumato.methods.base import REHEARSAL
-from sfumato.methods.inputs import device_unit, first_rows, fit_source, transform_array
+from sfumato.methods.base import REHEARSAL, DeviceEstimator, Projecting
+from sfumato.methods.inputs import device_unit, first_rows, fit_source
 from sfumato.methods.parameters import directions_of
 from sfumato.methods.reference import SIR, whitener
-from sfumato.methods.reporting import Reporting
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import noise_of
 from sfumato.privacy.unit import Unit
@@ -31,7 +28,8 @@ from sfumato.typing import FloatArray, IntArray
 PROTECTS = f"the label of each person (its owner's own answer y alone); {LABEL_ONLY}"
 
 
-class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class LabelPrivateSIR(Projecting, DeviceEstimator):
     """Directions of public features x that explain a private label y.
 
     Each device reports its slice of y by randomised response (`sfumato.local.SliceRandomiser`); everything else is
@@ -89,32 +87,17 @@ class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMix
     2.0
     """
 
-    about: ClassVar[About] = About("Sliced inverse regression of randomised labels", "howto/label-privacy.md")
+    epsilon: float = 1.0
+    n_directions: int | str = "auto"
+    _: KW_ONLY
+    n_slices: int | str = "auto"
+    edges: Sequence[float] | None = None
+    classes: Sequence[Any] | None = None
+    pilot: float = 0.1
+    n_active: int | str | None = None
+    refine: bool = True
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        n_directions: int | str = "auto",
-        *,
-        n_slices: int | str = "auto",
-        edges: Sequence[float] | None = None,
-        classes: Sequence[Any] | None = None,
-        pilot: float = 0.1,
-        n_active: int | str | None = None,
-        refine: bool = True,
-        rows_per_person: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.n_directions = n_directions
-        self.n_slices = n_slices
-        self.edges = edges
-        self.classes = classes
-        self.pilot = pilot
-        self.n_active = n_active
-        self.refine = refine
-        self.rows_per_person = rows_per_person
-        self.random_state = random_state
+    about: ClassVar[About] = About("Sliced inverse regression of randomised labels", "howto/label-privacy.md")
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions.
@@ -219,16 +202,6 @@ class LabelPrivateSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMix
         else:
             raise InputError(f"n_active must be a positive integer, 'auto' or None, got {self.n_active!r}.")
         return np.sort(np.argsort(-total, kind="stable")[: min(count, p)])
-
-    def transform(self, X: Any) -> FloatArray:
-        """Coordinates of (public) records along the directions."""
-        check_is_fitted(self)
-        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _features(estimator: Any, X: Any, y: Any, classes: Any) -> FloatArray:

@@ -1,7 +1,7 @@
 """PrivateLDA: linear discriminant analysis with a differential-privacy guarantee."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, GivenBounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
+from sfumato.forecast.evidence import Evidence, Heard, Seen
+from sfumato.forecast.family import DiscriminantBelief
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import (
@@ -18,6 +20,7 @@ from sfumato.methods.about import (
     CODES,
     EXPLAINING,
     EXPLAINING_OPTIONS,
+    JUDGED,
     NAMES,
     PARAMETERS,
     About,
@@ -25,17 +28,18 @@ from sfumato.methods.about import (
     finding,
     method_among,
 )
-from sfumato.methods.base import PrivateReducer, Session, location_of, open_session
+from sfumato.methods.base import Assessed, ExplainingReducer, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
-from sfumato.privacy.asking import Asking, drive
+from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import HASH_BUCKETS, Records, Response
 from sfumato.schema import HUGE, Node, array, places, record
-from sfumato.sources import Source
+from sfumato.sources import ResponseKind, Source
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.lda import ClassMeans, Discriminant, Rule, rule
-from sfumato.steps.links import Spectrum, directions_in_x
+from sfumato.steps.links import Links, Spectrum, directions_in_x, links_of
 from sfumato.steps.location import Located, Locating, Location
 from sfumato.steps.ranks import MOST_CLASSES, Ranking, Ranks
 from sfumato.steps.shape import RoughShape
@@ -48,6 +52,10 @@ SHAPE = RoughShape(0.03, 0.20)
 MEANS = ClassMeans(0.65)
 LOGARITHMS = 700.0
 """Of which the exponential is finite."""
+NUMBERS = (
+    "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
+    "scan(..., response_kind='categorical')."
+)
 TWO_CLASSES = Response(3)
 """Declared, so that the last code is that of all others."""
 
@@ -103,6 +111,7 @@ class DiscriminantOutcome:
     rule: Rule
     located: Located
     centre: FloatArray
+    belief: DiscriminantBelief | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,24 +140,34 @@ class DiscriminantTask:
 
     def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
-        located, ranks, n = yield from self.prepare()
-        whitening = yield from SHAPE.run(located.grid, n)
-        return self.outcome(located, whitening, (yield from self.solve(whitening, ranks, n)))
+        heard = Heard()
+        located, ranks, n = yield from self.prepare(heard)
+        whitening = yield from heard.of(SHAPE.run(located.grid, n))
+        fit = yield from heard.of(self.solve(whitening, ranks, n, self.n_directions))
+        outcome, to_z = self.outcome(located, whitening, fit), fit.root @ whitening.exact_matrix
+        again, links = DiscriminantAgain(self, ranks), class_links(fit, ranks)
+        evidence = replace(Evidence.of(heard, n, whitening, ranks, again, located.reading), to_z=to_z)
+        signs, half_width = np.ones(fit.choice.n_directions), located.grid.half_width
+        belief = DiscriminantBelief(evidence, links, links, fit.choice, half_width, signs, True)
+        return replace(outcome, belief=belief)
 
-    def prepare(self) -> Asking[tuple[Located, Ranks, float]]:
-        """Bounds, shares of the classes and number of records, given or bought."""
+    def prepare(self, heard: Heard | None = None) -> Asking[tuple[Located, Ranks, float]]:
+        """Bounds, shares of the classes and number of records, given or bought; `heard` remembers the shares."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
-        ranks = yield from self.ranking.run(self.n_records)
-        n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        return located, ranks, n
+        ranks = yield from (heard or Heard()).of(self.ranking.run(self.n_records))
+        return located, ranks, self.records_of(ranks)
+
+    def records_of(self, ranks: Ranks) -> float:
+        """The number of records, public or released."""
+        return float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
 
     def codes(self, ranks: Ranks) -> int:
         """Codes that are classes; where classes are declared the last one is all others."""
         return ranks.bins.count if self.response.hashed else ranks.bins.count - 1
 
-    def solve(self, whitening: Whitening, ranks: Ranks, n: float) -> Asking[Discriminant]:
+    def solve(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Discriminant]:
         """Directions in the coordinates of the whitening."""
-        return (yield from MEANS.run(whitening, ranks, self.codes(ranks), n, self.n_directions))
+        return (yield from MEANS.run(whitening, ranks, self.codes(ranks), n, n_directions))
 
     def outcome(self, located: Located, whitening: Whitening, fit: Discriminant) -> DiscriminantOutcome:
         """The fit in the units of x."""
@@ -158,6 +177,36 @@ class DiscriminantTask:
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
         centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
         return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), located, centre)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscriminantAgain:
+    """The same fit on records in half widths of its bounds."""
+
+    task: DiscriminantTask
+    ranks: Ranks
+
+    def look(self) -> Asking[Links]:
+        """The links that the number of directions is chosen by."""
+        return (yield from self.run(self.task.n_directions)).links
+
+    def run(self, n_directions: int | None, units: FloatArray | None = None) -> Asking[Seen]:
+        """The whole fit, on records measured in other units (half widths)."""
+        task, p = self.task, self.task.n_features
+        ranks = yield from task.ranking.count(self.ranks.bins, task.n_records)
+        n = task.records_of(ranks)
+        whitening = yield from SHAPE.run(Grid(np.zeros(p), np.ones(p) if units is None else units), n)
+        fit = yield from task.solve(whitening, ranks, n, n_directions)
+        to_z = fit.root @ whitening.exact_matrix / whitening.source.half_width
+        return Seen(class_links(fit, ranks), ranks.probabilities, to_z)
+
+
+def class_links(fit: Discriminant, ranks: Ranks) -> Links:
+    """How indicators of the classes depend on x: the coefficients are least squares for these."""
+    shares = fit.moments.shares
+    table = np.zeros((ranks.bins.count, len(shares)))
+    table[fit.used] = np.diag(1.0 / np.sqrt(shares)) - np.sqrt(shares)  # of all other codes nothing is known
+    return links_of(fit.coefficients, np.pad(table, ((0, 0), (0, fit.coefficients.shape[1] - len(shares)))))
 
 
 def _names_its_classes(estimator: Any) -> bool:
@@ -184,7 +233,8 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateLDA, text classes, bounds found", found, responses=NAMES, replay_only=True)
 
 
-class PrivateLDA(PrivateReducer):
+@dataclass(eq=False, repr=False)
+class PrivateLDA(Assessed, ExplainingReducer):
     """Directions that tell classes apart, and a classifier, without revealing any one record.
 
     Parameters
@@ -193,7 +243,7 @@ class PrivateLDA(PrivateReducer):
         The total privacy budget of everything that touches the data, found bounds included.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
         privately, and charged.
     classes : sequence, optional
@@ -202,32 +252,23 @@ class PrivateLDA(PrivateReducer):
     method : {"auto", "one-shot"}
         "auto" is "one-shot": class sums and second moment once, solved exactly; `explain` forecasts its loss. The
         published iteration, Rayleigh flow, is in `sfumato.research`.
-    relation : {"replace", "add-remove"}
-        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
-        removing one (it is private, and never used).
-    rows_per_person : int, optional
-        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
-        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
-        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
-    rho : float, optional
-        A zCDP budget; replaces (epsilon, delta) if given.
-    ledger : Ledger, optional
-        A ledger with a cap shared by several runs.
-    random_state : int, optional
-        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says.
+    relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
 
     Attributes
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, most telling first.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
+        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Part of the variance along the direction that lies between classes, in [0, 1].
     centres_, priors_ : ndarray of shape (n_classes_found, n_directions), (n_classes_found,)
         Released class means in the coordinates of `transform`, and shares of the classes.
+    verdict_ : Verdict
+        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
     choice_, mean_, bounds_, ledger_
-        How many directions and why; released mean; bounds given or found; every release with its cost.
+        How many directions and why, with a test of each; released mean; bounds given or found; every release.
 
     Examples
     --------
@@ -243,6 +284,9 @@ class PrivateLDA(PrivateReducer):
     1.0
     """
 
+    classes: Sequence[Any] | None = None
+    method: str = "auto"
+
     _numeric_response = False
 
     about: ClassVar[About] = About(
@@ -251,63 +295,31 @@ class PrivateLDA(PrivateReducer):
         options=(*EXPLAINING_OPTIONS, "method"),
         meaning="{:.1%} between classes",
         parameters=PARAMETERS | method_among(METHODS) | CLASSES,
-        released=EXPLAINING | {"rule": RULE, "used": places("h", "codes")},
+        released=EXPLAINING | JUDGED | {"rule": RULE, "used": places("h", "codes")},
         finish=finish_rule,
         attacks=_attacks,
     )
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: GivenBounds = None,
-        classes: Sequence[Any] | None = None,
-        method: str = "auto",
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_directions = n_directions
-        self.bounds = bounds
-        self.classes = classes
-        self.method = method
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions of X (array, dataframe, Arrow table, or Source) that tell the classes y apart.
 
         Whatever the type of y, its values are names of classes: no value of one record decides what the others are.
         """
-        session = self._open(X, y, groups)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(drive(task.run(), session.open(task)), session.ledger)
-        return self
+        return self._fit(open_session(self, X, y, groups))
 
-    def _open(self, X: Any, y: Any, groups: Any) -> Session:
+    def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
         if isinstance(X, Source) and X.has_response and X.response.categories is None:
-            raise InputError(
-                "classes must be listed for a scanned response of numbers, here and for scan; or leave them unnamed: "
-                "scan(..., response_kind='categorical')."
-            )
-        return open_session(self, X, y, groups, response_kind="categorical")
+            raise InputError(NUMBERS)
+        return super()._read(X, y, "categorical", unit)
 
     def _keep(self, outcome: DiscriminantOutcome, ledger: Ledger) -> None:
         self.directions_ = outcome.spectrum.directions
-        self.standard_errors_ = outcome.spectrum.standard_errors
+        self._keep_belief(outcome.belief)
+        if outcome.belief is None:
+            self.standard_errors_, self.choice_ = outcome.spectrum.standard_errors, outcome.fit.choice
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.centres_ = outcome.rule.centres
         self.priors_ = np.exp(outcome.rule.priors)
-        self.choice_ = outcome.fit.choice
         self.mean_ = outcome.centre
         self._keep_bounds(outcome.located)
         self.ledger_ = ledger
@@ -322,11 +334,8 @@ class PrivateLDA(PrivateReducer):
         return np.asarray(np.asarray(self.classes)[self._used[self._rule.nearest(self.transform(X))]])
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> DiscriminantTask:
+        if response.categories is None:
+            raise InputError(NUMBERS)
         k = directions_of(self.n_directions, n_features)
         chosen_method(self, METHODS)
         return DiscriminantTask(n_features, n_records, response, k, location_of(self, n_features, n_records))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

@@ -2,13 +2,11 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError, PrivacyWarning
@@ -17,17 +15,15 @@ from sfumato.forecast.populations import IndexResponse, random_distance
 from sfumato.local.answers import LocalLedger
 from sfumato.local.records import RecordRandomiser, solve
 from sfumato.methods.about import About
-from sfumato.methods.base import REHEARSAL
-from sfumato.methods.inputs import first_rows, fit_source, has_ids, transform_array
+from sfumato.methods.base import REHEARSAL, DeviceEstimator, Projecting
+from sfumato.methods.inputs import first_rows, fit_source, has_ids
 from sfumato.methods.parameters import directions_of
-from sfumato.methods.reporting import Reporting
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.parameters import noise_of
 from sfumato.privacy.unit import unit_of
 from sfumato.release import Release
 from sfumato.steps.subspace import subspace_distance
-from sfumato.typing import FloatArray
 
 PROTECTS = "the whole record of each person, features and label"
 _SIGNAL = 0.5
@@ -70,7 +66,8 @@ class Prospect:
         return self.loss > 0.7 * self.useless
 
 
-class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class LocalSIR(Projecting, DeviceEstimator):
     """Directions of x that explain y, from records that each device has noised by itself.
 
     Every device answers once with its slice sums and second moment plus noise (`sfumato.local.records`). No curator,
@@ -107,28 +104,15 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     1,000 people: expected loss 1... (random directions 1.34); too few: ...
     """
 
-    about: ClassVar[About] = About("Sliced inverse regression of randomised records", "howto/label-privacy.md")
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    n_directions: int = 1
+    bounds: Bounds | None = None
+    edges: Sequence[float] = (0.0,)
+    _: KW_ONLY
+    radius: float | None = None
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int = 1,
-        bounds: Bounds | None = None,
-        edges: Sequence[float] = (0.0,),
-        *,
-        radius: float | None = None,
-        rows_per_person: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_directions = n_directions
-        self.bounds = bounds
-        self.edges = edges
-        self.radius = radius
-        self.rows_per_person = rows_per_person
-        self.random_state = random_state
+    about: ClassVar[About] = About("Sliced inverse regression of randomised records", "howto/label-privacy.md")
 
     def device(self, n_features: int) -> RecordRandomiser:
         """What every device runs. `bounds=None` means features within (-1, 1)."""
@@ -183,13 +167,3 @@ class LocalSIR(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.ledger_ = LocalLedger((entry,), float(self.delta), PROTECTS, noise.rehearsal, unit)
         self._n_features_out = k
         return self
-
-    def transform(self, X: Any) -> FloatArray:
-        """Coordinates of records along the directions. They are the records' own values."""
-        check_is_fitted(self)
-        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

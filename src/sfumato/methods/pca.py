@@ -6,20 +6,26 @@ from typing import Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 
-from sfumato.bounds import Bounds, GivenBounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
+from sfumato.forecast.evidence import Evidence, Heard
+from sfumato.forecast.family import ComponentBelief, Known, shares_of_rest
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.methods.about import COMPONENTS, PARAMETERS, About, Attack, method_among, searching
-from sfumato.methods.base import PrivateReducer, bounds_only, common_scale, open_session
+from sfumato.methods.about import COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
+from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
-from sfumato.privacy.asking import Asking, drive
+from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
+from sfumato.statistics.histograms import Bins
+from sfumato.statistics.whitening import Whitening
+from sfumato.steps.dimension import Choice
 from sfumato.steps.location import Located, Locating, Location
 from sfumato.steps.pca import Components, Method, Principal, descending, standard_errors
+from sfumato.steps.ranks import Ranks
 from sfumato.steps.subspace import subspace_distance
 from sfumato.typing import FloatArray
 
@@ -82,11 +88,47 @@ class PrincipalTask:
         fits = tuple((method, replace(self, method=method)) for method in get_args(Method))
         return Prospect(fits, SpikedCovariance(self.n_features, self.n_directions))
 
-    def run(self) -> Asking[tuple[Located, Principal]]:
+    def run(self) -> Asking[tuple[Located, Principal, ComponentBelief]]:
         """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
+        grid, heard = common_scale(located), Heard()
         components = Components(1.0, self.method)
-        return located, (yield from components.run(common_scale(located), self.n_records, self.n_directions))
+        found = yield from heard.of(components.run(grid, self.n_records, self.n_directions))
+        again = ComponentsAgain(components, self.n_features, self.n_records, self.n_directions)
+        return located, found, component_belief(heard, found, grid, again)
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentsAgain:
+    """The same components on records in half widths of the bounds."""
+
+    components: Components
+    n_features: int
+    n_records: int | None
+    n_directions: int
+
+    def look(self) -> Asking[FloatArray]:
+        """What each component has of the variance that is left."""
+        return shares_of_rest((yield from self._found()).values)
+
+    def run(self, n_directions: int, units: FloatArray | None = None) -> Asking[FloatArray]:
+        """Directions; all features are measured in one unit, whichever it is."""
+        return np.asarray((yield from self._found()).vectors[:, :n_directions].T)
+
+    def _found(self) -> Asking[Principal]:
+        grid = Grid(np.zeros(self.n_features), np.ones(self.n_features))
+        return (yield from self.components.run(grid, self.n_records, self.n_directions))
+
+
+def component_belief(heard: Heard, found: Principal, grid: Grid, again: ComponentsAgain) -> ComponentBelief:
+    """What the releases say about components."""
+    p, k = grid.n_features, again.n_directions
+    whitening = Whitening(grid, np.eye(p), found.mean, float(np.sqrt(p)))
+    ranks = Ranks(Bins(np.empty(0)), np.ones(1), found.total)  # there is no response
+    evidence = Evidence.of(heard, found.total, whitening, ranks, again, names=("radius", "rough"))
+    known = Known(found.mean, np.diag(found.values), found.vectors, found.noise)
+    choice = Choice(k, shares_of_rest(found.values), np.nan, True)
+    return ComponentBelief(evidence, known, found.edge, choice, grid.half_width)
 
 
 def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
@@ -97,7 +139,8 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivatePCA, bounds found", PrivatePCA(**found), replay_only=True)
 
 
-class PrivatePCA(PrivateReducer):
+@dataclass(eq=False, repr=False)
+class PrivatePCA(Assessed, ComponentReducer):
     """Leading principal components, without revealing any one record.
 
     Parameters
@@ -106,7 +149,7 @@ class PrivatePCA(PrivateReducer):
         Number of components.
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; generous ones cost nothing, because the length
         at which records are clipped is found privately. None: location and scale are found privately too.
     method : {"auto", "refined", "one-shot"}
@@ -115,30 +158,21 @@ class PrivatePCA(PrivateReducer):
         with the least expected loss, forecast from public numbers alone: "refined", but where records or
         budget are so few that the rough covariance shows nothing. Where the number of records is private: "refined".
         The published iteration, Rayleigh flow, is in `sfumato.research`.
-    relation : {"replace", "add-remove"}
-        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
-        removing one (it is private, and never used).
-    rows_per_person : int, optional
-        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
-        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
-        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
-    rho : float, optional
-        A zCDP budget; replaces (epsilon, delta) if given.
-    ledger : Ledger, optional
-        A ledger with a cap shared by several runs; a run that would pass it is refused before a record is read.
-    random_state : int, optional
-        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says. None: cryptographic noise.
+    relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
 
     Attributes
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, largest variance first.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
+        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Variance along each direction, in squared units of x; corrected for clipping on average only.
     explained_variance_ratio_ : ndarray of shape (n_directions,)
         The same over the variance of all features.
+    verdict_ : Verdict
+        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
     mean_ : ndarray of shape (n_features,)
         Released centre.
     bounds_ : Bounds
@@ -163,6 +197,8 @@ class PrivatePCA(PrivateReducer):
     1.0
     """
 
+    method: str = "auto"
+
     about: ClassVar[About] = About(
         title="Private principal components",
         page="methods/pca.md",
@@ -171,41 +207,13 @@ class PrivatePCA(PrivateReducer):
         meaning="{:.1%} of the variance",
         own_units=True,
         parameters=PARAMETERS | method_among(METHODS),
-        released=COMPONENTS,
+        released=COMPONENTS | JUDGED,
         attacks=_attacks,
     )
 
-    def __init__(
-        self,
-        n_directions: int = 1,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: GivenBounds = None,
-        method: str = "auto",
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.method = method
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None, groups)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(*drive(task.run(), session.open(task)), session.ledger)
-        return self
+        return self._fit(open_session(self, X, y, groups))
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
         k = components_of(self.n_directions, n_features)
@@ -217,12 +225,15 @@ class PrivatePCA(PrivateReducer):
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         return replace(task, method=cast(Method, task.prospect().best(budget, n_records, relation)))
 
-    def _keep(self, located: Located, found: Principal, ledger: Ledger) -> None:
+    def _keep(self, outcome: tuple[Located, Principal, ComponentBelief | None], ledger: Ledger) -> None:
+        located, found, belief = outcome
         grid = common_scale(located)
         k = int(self.n_directions)
         variance = np.maximum(found.values, 0.0)
         self.directions_ = found.vectors[:, :k].T.copy()
-        self.standard_errors_ = standard_errors(found.values, found.vectors, found.noise, k)
+        self._keep_belief(belief)
+        if belief is None:
+            self.standard_errors_ = standard_errors(found.values, found.vectors, found.noise, k)
         self.eigenvalues_ = variance[:k] * grid.half_width[0] ** 2
         self.explained_variance_ratio_ = variance[:k] / max(float(variance.sum()), 1e-300)
         self.mean_ = grid.centre + found.mean * grid.half_width

@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sfumato.bounds import Bounds, GivenBounds, Grid
+from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import Population, missed_distance
 from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
 from sfumato.methods.about import COMPONENTS as PRINCIPAL
 from sfumato.methods.about import PARAMETERS, SUPPORT, About, Attack, check_support, method_among
-from sfumato.methods.base import PrivateReducer, bounds_only, common_scale, open_session
+from sfumato.methods.base import ComponentReducer, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import chosen_method
 from sfumato.methods.pca import SpikedCovariance, components_of
 from sfumato.privacy.asking import Asking, drive, on_columns
@@ -136,7 +136,8 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateSparsePCA screen", PrivateSparsePCA(**known, max_features=2, method="screen"), n_features=6)
 
 
-class PrivateSparsePCA(PrivateReducer):
+@dataclass(eq=False, repr=False)
+class PrivateSparsePCA(ComponentReducer):
     """Principal components on few of very many features, without revealing any one record.
 
     The features that vary most are picked privately, at a cost that grows with the logarithm of their number only;
@@ -148,7 +149,7 @@ class PrivateSparsePCA(PrivateReducer):
         Number of components.
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; a feature's variance is taken about the middle, so
         choose it near the typical value. Generous bounds cost nothing: the size at which entries are clipped is
         found privately. None: location and scale of *all* features are found privately, which needs many records.
@@ -157,19 +158,8 @@ class PrivateSparsePCA(PrivateReducer):
     method : {"auto", "screen"}
         "auto" is "screen": pick, then components of the picked columns as in `PrivatePCA`; `explain` forecasts its
         loss. The papers' own methods are in `sfumato.research`.
-    relation : {"replace", "add-remove"}
-        Neighbouring data sets differ by replacing one record (the number of records is public), or by adding or
-        removing one (it is private, and never used).
-    rows_per_person : int, optional
-        Protect persons, not records: of each person the first so many rows count, and noise grows as their number.
-        Give the ids to ``fit(..., groups=ids)`` or ``scan(..., person=...)``; 1 if they are given and this is not.
-        Without ids it declares that nobody has more rows, which is not checked. The number of rows is then private.
-    rho : float, optional
-        A zCDP budget; replaces (epsilon, delta) if given.
-    ledger : Ledger, optional
-        A ledger with a cap shared by several runs; a run that would pass it is refused before a record is read.
-    random_state : int, optional
-        Seeded noise, for rehearsal only: the guarantee is void, as the ledger says. None: cryptographic noise.
+    relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
 
     Attributes
     ----------
@@ -200,6 +190,9 @@ class PrivateSparsePCA(PrivateReducer):
     True
     """
 
+    max_features: int = USUAL
+    method: str = "auto"
+
     about: ClassVar[About] = About(
         title="Private sparse principal components",
         page="methods/sparse-pca.md",
@@ -213,42 +206,9 @@ class PrivateSparsePCA(PrivateReducer):
         attacks=_attacks,
     )
 
-    def __init__(
-        self,
-        n_directions: int = 1,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: GivenBounds = None,
-        max_features: int = USUAL,
-        method: str = "auto",
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.max_features = max_features
-        self.method = method
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None, groups)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        located, found = drive(task.run(), session.open(task))
-        self._keep_bounds(located)
-        self._keep(task, found, common_scale(located))
-        self.ledger_ = session.ledger
-        return self
+        return self._fit(open_session(self, X, y, groups))
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
         chosen_method(self, METHODS)
@@ -256,8 +216,10 @@ class PrivateSparsePCA(PrivateReducer):
         size = size_of(self.max_features, k, n_features)
         return SparsePrincipalTask(n_features, n_records, k, bounds_only(self, n_features, n_records), size)
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
-        p, k, found = task.n_features, task.n_directions, state.found
+    def _keep(self, outcome: tuple[Located, Loadings], ledger: Ledger) -> None:
+        located, state = outcome
+        grid = common_scale(located)
+        p, k, found = grid.n_features, int(self.n_directions), state.found
         self.directions_, self.standard_errors_ = np.zeros((k, p)), np.zeros((k, p))
         self.directions_[:, state.support] = state.vectors.T
         self.standard_errors_[:, state.support] = standard_errors(found.values, found.vectors, found.noise, k)
@@ -267,6 +229,8 @@ class PrivateSparsePCA(PrivateReducer):
         self.explained_variance_ratio_ = ratio / max(1.0, float(ratio.sum()))
         self.mean_ = grid.centre.copy()
         self.mean_[state.picked] += found.mean * grid.half_width[0]
+        self._keep_bounds(located)
+        self.ledger_ = ledger
 
 
 def size_of(max_features: Any, k: int, n_features: int) -> int:

@@ -1,14 +1,14 @@
 """PrivateSparseSIR: sliced inverse regression when there are more features than records, and few of them matter."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.bounds import Bounds, GivenBounds, PartialBounds
+from sfumato.bounds import Bounds, PartialBounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import IndexResponse, Population, missed_distance
 from sfumato.forecast.prospect import Prospect
@@ -42,7 +42,7 @@ from sfumato.release import Release
 from sfumato.schema import array, known_number, optional, places, record
 from sfumato.sources import ResponseKind
 from sfumato.statistics.scores import SignResiduals
-from sfumato.steps.descent import Descent, Schedule
+from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import settled
 from sfumato.steps.pursuit import Pursuit, Rule
 from sfumato.steps.quantiles import Quantiles, Spans
@@ -62,7 +62,7 @@ SHARES = {
     "solve": 0.30,
 }
 """Parts of the zCDP cost; relative, as in `pipeline.SHARES`."""
-SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), steps=(1.5, 1.5, 1.3, 1.0), level=0.7)
+SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), sized=(2, 3, 4), levels=(0.7, 0.7), fading=1.0)
 """For a few thousand records: later steps gain less, and a larger part of the residuals is kept whole."""
 SMALL_TABLE = 10_000
 USUAL_PICKS, MOST_PICKS = 8, 48
@@ -87,7 +87,7 @@ class SparseTask:
     @property
     def schedule(self) -> Schedule:
         """Steps of the descent: fewer for a small table."""
-        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else Schedule()
+        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else FOUR_STEPS
 
     @property
     def slicing(self) -> Quantiles:
@@ -114,6 +114,10 @@ class SparseTask:
     def prospect(self) -> Prospect:
         """The one honest method, on records of which three features matter."""
         return Prospect((("screen", self),), FewActiveFeatures(self.n_features))
+
+    def run(self) -> Asking[tuple[Outcome, Screen]]:
+        """Walk the plan."""
+        return run_sparse(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +308,7 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateSparseSIR, classes", classes, 6, NAMES, replay_only=True)
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSparseSIR(PrivateSIR):
     """Directions of x that explain y when x has thousands of features, without revealing any one record.
 
@@ -317,7 +322,7 @@ class PrivateSparseSIR(PrivateSIR):
         The total privacy budget of everything that touches the data.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data. A sign is that of the difference from the *middle*
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
@@ -359,6 +364,9 @@ class PrivateSparseSIR(PrivateSIR):
     True
     """
 
+    _: KW_ONLY
+    max_features: int | str = "auto"
+
     about: ClassVar[About] = About(
         title="Private sparse sliced inverse regression",
         page="methods/screen.md",
@@ -370,48 +378,15 @@ class PrivateSparseSIR(PrivateSIR):
         attacks=_attacks,
     )
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: GivenBounds = None,
-        method: str = "auto",
-        *,
-        max_features: int | str = "auto",
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        classes: Sequence[Any] | None = None,
-        picture: bool | float = False,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            n_directions,
-            bounds,
-            method,
-            relation=relation,
-            rows_per_person=rows_per_person,
-            rho=rho,
-            classes=classes,
-            picture=picture,
-            ledger=ledger,
-            random_state=random_state,
-        )
-        self.max_features = max_features
-
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
         """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
-        session = open_session(self, X, y, groups, response_kind=response_kind)
-        task = self._sparse_task(session.source.n_features, session.n_records, session.source.response)
-        outcome, screened = drive(run_sparse(task), session.open(task))
+        return self._fit(open_session(self, X, y, groups, response_kind))
+
+    def _keep(self, outcome: Any, ledger: Ledger) -> None:
+        found, screened = outcome
         self.screen_: Screen | None = screened
         self.support_ = screened.kept
-        self._keep(outcome, session.ledger)
-        return self
+        super()._keep(found, ledger)
 
     def _wide(self, rows: FloatArray) -> FloatArray:
         """Zero for features that were not kept."""

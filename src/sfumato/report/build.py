@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, by_column
 from sfumato.errors import BudgetError
 from sfumato.forecast.loss import Forecast, forecast
 from sfumato.forecast.populations import WIDEST, Population
@@ -109,7 +109,7 @@ def _notes(estimator: Any, units: str) -> tuple[str, ...]:
     if len(unseen):
         names = ", ".join(map(str, unseen))
         notes.append(f"No spread was seen of {names}: constant, or too few values that differ. Its scale is a guess.")
-    if isinstance(getattr(estimator, "bounds", None), Bounds | Mapping):
+    if isinstance(by_column(getattr(estimator, "bounds", None)), Bounds | Mapping):
         notes.append("Values outside the given bounds were moved to the nearest bound before anything was computed.")
     return tuple(notes)
 

@@ -1,6 +1,7 @@
 """The papers' principal components: Rayleigh flow, its truncated form, and the sparse descent of Xia, Zhang and Cai."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sfumato.methods.base import Session, bounds_only, common_scale, open_sessio
 from sfumato.methods.parameters import one_of
 from sfumato.methods.pca import PrivatePCA, components_of
 from sfumato.methods.sparse_pca import COMPONENTS, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
-from sfumato.privacy.asking import Asking, ask, drive, on_columns, pick
+from sfumato.privacy.asking import Asking, ask, on_columns, pick
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
@@ -95,16 +96,17 @@ class PrincipalFlowTask:
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self) -> Asking[tuple[Located, Principal]]:
+    def run(self) -> Asking[tuple[Located, Principal, None]]:
         """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
-        return located, (yield from PrincipalFlow(1.0).run(common_scale(located), self.n_records))
+        return located, (yield from PrincipalFlow(1.0).run(common_scale(located), self.n_records)), None
 
 
 CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
 SPARSE_PARAMETERS: dict[str, Reader] = PARAMETERS | {"max_features": number_or()}
 
 
+@dataclass(eq=False, repr=False)
 class RayleighFlowPCA(PrivatePCA):
     """The first principal component by Rayleigh flow (Hu, Xiang, Liu and Wang).
 
@@ -130,6 +132,10 @@ class RayleighFlowPCA(PrivatePCA):
     'matrices of step 10'
     """
 
+    method: str = field(default="rayleigh-flow", init=False)  # there is no other
+    _: KW_ONLY
+    calibration: str = "tight"
+
     about: ClassVar[About] = About(
         title="Private principal component by Rayleigh flow",
         unit="component",
@@ -144,37 +150,13 @@ class RayleighFlowPCA(PrivatePCA):
         attacks=lambda known: [Attack("RayleighFlowPCA", RayleighFlowPCA(**known))],
     )
 
-    def __init__(
-        self,
-        n_directions: int = 1,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Bounds | None = None,
-        *,
-        calibration: str = "tight",
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.calibration = calibration
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the component of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, None, groups)
+        session = open_session(self, X, y, groups)
+        if self.calibration != "paper":
+            return self._fit(session)
         task = self._flow_task(session.source.n_features, session.n_records)
-        found = self._printed(task, session) if self.calibration == "paper" else None
-        self._keep(*(found or drive(task.run(), session.open(task))), session.ledger)
+        self._keep(self._printed(task, session), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
@@ -186,7 +168,7 @@ class RayleighFlowPCA(PrivatePCA):
             raise InputError(f"n_directions must be 1 with RayleighFlowPCA, got {self.n_directions}; see PrivatePCA.")
         return PrincipalFlowTask(n_features, n_records, bounds_only(self, n_features, n_records))
 
-    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Located, Principal]:
+    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Located, Principal, None]:
         """The flow with the paper's noise, records as they are."""
         if not isinstance(task.bounds, Bounds):
             raise InputError("bounds must be given with calibration='paper'; or use calibration='tight'.")
@@ -201,7 +183,7 @@ class RayleighFlowPCA(PrivatePCA):
             n,
             rho=zcdp_of(self.epsilon, self.delta, self.rho),
         )
-        return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
+        return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n)), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,33 +267,28 @@ def _descend(grid: Grid, clip: float, state: Loadings, n: float) -> Asking[Loadi
     return Loadings(support, np.linalg.qr(B)[0], state.picked, state.found, state.variance)
 
 
+def _about(title: str, words: str, page: str, attacks: Callable[[dict[str, Any]], Iterable[Attack]]) -> About:
+    """What sparse components of the papers say of themselves."""
+    return About(
+        title=title,
+        unit="component",
+        meaning="{:.1%} of the variance",
+        method=lambda fitted: words,
+        home="sfumato.research",
+        page=page,
+        options=("max_features",),
+        own_units=True,
+        parameters=SPARSE_PARAMETERS,
+        released=PRINCIPAL | SUPPORT,
+        attacks=attacks,
+    )
+
+
+@dataclass(eq=False, repr=False)
 class PaperSparsePCA(PrivateSparsePCA):
     """What the papers' sparse components have in common."""
 
-    def __init__(
-        self,
-        n_directions: int = 1,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Bounds | None = None,
-        max_features: int = USUAL,
-        *,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.max_features = max_features
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
+    method: str = field(default="its own", init=False)  # there is no other
 
 
 class TruncatedRayleighFlowPCA(PaperSparsePCA):
@@ -336,18 +313,11 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
     6
     """
 
-    about: ClassVar[About] = About(
-        title="Private sparse principal component by truncated Rayleigh flow",
-        unit="component",
-        meaning="{:.1%} of the variance",
-        method=lambda fitted: "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-        home="sfumato.research",
-        page="methods/rayleigh-flow.md",
-        options=("max_features",),
-        own_units=True,
-        parameters=SPARSE_PARAMETERS,
-        released=PRINCIPAL | SUPPORT,
-        attacks=lambda known: [
+    about: ClassVar[About] = _about(
+        "Private sparse principal component by truncated Rayleigh flow",
+        "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
+        "methods/rayleigh-flow.md",
+        lambda known: [
             Attack("TruncatedRayleighFlowPCA", TruncatedRayleighFlowPCA(**known, max_features=2), n_features=6)
         ],
     )
@@ -382,24 +352,17 @@ class DPSPCA(PaperSparsePCA):
     'gradient step 3'
     """
 
-    about: ClassVar[About] = About(
-        title="DP-SPCA: private sparse principal components by gradient steps",
-        unit="component",
-        meaning="{:.1%} of the variance",
-        method=lambda fitted: "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
-        home="sfumato.research",
-        page="methods/sparse-pca.md",
-        options=("max_features",),
-        own_units=True,
-        parameters=SPARSE_PARAMETERS,
-        released=PRINCIPAL | SUPPORT,
-        attacks=lambda known: [Attack("DPSPCA", DPSPCA(**known, max_features=2), n_features=6)],
+    about: ClassVar[About] = _about(
+        "DP-SPCA: private sparse principal components by gradient steps",
+        "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
+        "methods/sparse-pca.md",
+        lambda known: [Attack("DPSPCA", DPSPCA(**known, max_features=2), n_features=6)],
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
         k, bounds = components_of(self.n_directions, n_features), bounds_only(self, n_features, n_records)
         return SparseDescentTask(n_features, n_records, k, bounds, size_of(self.max_features, k, n_features))
 
-    def _keep(self, task: SparsePrincipalTask, state: Loadings, grid: Grid) -> None:
-        super()._keep(task, state, grid)
-        self.standard_errors_[:, state.support] = np.nan
+    def _keep(self, outcome: tuple[Located, Loadings], ledger: Ledger) -> None:
+        super()._keep(outcome, ledger)
+        self.standard_errors_[:, outcome[1].support] = np.nan

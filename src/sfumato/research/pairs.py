@@ -1,7 +1,6 @@
 """Rayleigh flow (Hu, Xiang, Liu and Wang) of canonical pairs and of discriminants: the first one alone."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,11 +12,9 @@ from sfumato.errors import InputError
 from sfumato.methods.about import BOX, CLASSES, CODES, EXPLAINING, EXPLAINING_OPTIONS, About, Attack
 from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair, open_session
 from sfumato.methods.cca import PAIRS, RELEASED, CanonicalTask, PrivateCCA, finish_pairs
-from sfumato.methods.inputs import paired_source
 from sfumato.methods.lda import RULE, DiscriminantOutcome, DiscriminantTask, PrivateLDA, finish_rule
 from sfumato.methods.parameters import directions_of, one_of
-from sfumato.privacy.asking import Asking, ask, drive
-from sfumato.privacy.ledger import Ledger
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
@@ -81,7 +78,7 @@ class CanonicalFlowTask(CanonicalTask):
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self) -> Asking[tuple[Located, FloatArray, Canonical]]:
+    def run(self) -> Asking[tuple[Located, FloatArray, Canonical, None]]:
         """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
         located, n = yield from self.prepare()
         p, size = self.n_features, self.n_features + self.n_targets
@@ -94,7 +91,7 @@ class CanonicalFlowTask(CanonicalTask):
         correlation = np.clip([quotient], 0.0, 1.0)
         choice = Choice(1, correlation, np.nan, True)
         pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
-        return located, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
+        return located, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +185,7 @@ def _finish_rule(estimator: Any, node: Node) -> None:
         finish_rule(estimator, node)
 
 
+@dataclass(eq=False, repr=False)
 class RayleighFlowCCA(PrivateCCA):
     """The most correlated pair of directions of two tables, by Rayleigh flow.
 
@@ -213,6 +211,10 @@ class RayleighFlowCCA(PrivateCCA):
     'matrices of step 10'
     """
 
+    method: str = field(default="rayleigh-flow", init=False)  # there is no other
+    _: KW_ONLY
+    calibration: str = "tight"
+
     about: ClassVar[About] = About(
         title="Private canonical correlations by Rayleigh flow",
         unit="pair of directions",
@@ -227,45 +229,17 @@ class RayleighFlowCCA(PrivateCCA):
         attacks=lambda known: [Attack("RayleighFlowCCA", RayleighFlowCCA(**known, y_bounds=BOX), 4, two_tables=True)],
     )
 
-    def __init__(
-        self,
-        n_directions: int | str = "auto",
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        bounds: Bounds | None = None,
-        y_bounds: Bounds | None = None,
-        *,
-        calibration: str = "tight",
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.n_directions = n_directions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.y_bounds = y_bounds
-        self.calibration = calibration
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the pair of directions of the tables X (n, p) and y (n, q), as `PrivateCCA.fit` does."""
-        session = open_session(self, X, y, groups, paired_source)
+        session = open_session(self, X, y, groups)
+        if self.calibration != "paper":
+            return self._fit(session)
         p = int(self.n_features_in_)
         task = self._pair(p, session.source.n_features - p, session.n_records)
-        if self.calibration == "tight":
-            self._keep(*drive(task.run(), session.open(task)), session.ledger)
-            return self
         if not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS_BOUNDS)
         found, located = printed_canonical(task.bounds, p, session, self), settled(task.bounds, p + task.n_targets)
-        self._keep(located, located.grid.centre, found, session.ledger)
+        self._keep((located, located.grid.centre, found, None), session.ledger)
         return self
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
@@ -281,6 +255,7 @@ def _can_predict(estimator: Any) -> bool:
     return estimator.classes is not None and estimator.calibration == "tight"
 
 
+@dataclass(eq=False, repr=False)
 class RayleighFlowLDA(PrivateLDA):
     """The direction that tells classes apart best, by Rayleigh flow.
 
@@ -307,6 +282,10 @@ class RayleighFlowLDA(PrivateLDA):
     'matrices of step 10'
     """
 
+    method: str = field(default="rayleigh-flow", init=False)  # there is no other
+    _: KW_ONLY
+    calibration: str = "tight"
+
     about: ClassVar[About] = About(
         title="Private linear discriminant by Rayleigh flow",
         meaning="{:.1%} between classes",
@@ -320,40 +299,12 @@ class RayleighFlowLDA(PrivateLDA):
         attacks=lambda known: [Attack("RayleighFlowLDA", RayleighFlowLDA(**known, classes=CODES), responses=CODES)],
     )
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
-        classes: Sequence[Any] | None = None,
-        *,
-        calibration: str = "tight",
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_directions = n_directions
-        self.bounds = bounds
-        self.classes = classes
-        self.calibration = calibration
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.ledger = ledger
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the direction of X that tells the classes y apart, as `PrivateLDA.fit` does."""
-        session = self._open(X, y, groups)
+        session = open_session(self, X, y, groups)
+        if self.calibration != "paper":
+            return self._fit(session)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        if self.calibration == "tight":
-            self._keep(drive(task.run(), session.open(task)), session.ledger)
-            return self
         if not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS_BOUNDS)
         self.directions_ = printed_discriminant(task.bounds, session, self)

@@ -5,8 +5,8 @@ correct noise under one total budget, and "paper", the printed noise, which give
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -25,12 +25,11 @@ from sfumato.methods.about import (
     Attack,
     number_or,
 )
-from sfumato.methods.base import PrivateReducer, Session, given_of, known_of, open_session
+from sfumato.methods.base import ExplainingReducer, Session, given_of, known_of, open_session
 from sfumato.methods.parameters import directions_of, one_of
 from sfumato.methods.sir import Outcome
 from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.curator import PaperCurator
-from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.research.peeling import (
@@ -130,6 +129,10 @@ class PaperTask:
     def prospect(self) -> None:
         """There is no theory for these; they are here to be compared."""
 
+    def run(self) -> Asking[tuple[Outcome, IntArray]]:
+        """Walk the plan of the tight variant."""
+        return tight(self)
+
     def plan(self) -> Plan:
         """Every release of the tight variant, with its share."""
         lines: tuple[Line, ...] = plan_histogram(self.response, 0.05)
@@ -221,7 +224,7 @@ def _orthonormal(columns: FloatArray) -> FloatArray:
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
     """Directions and the features they rest on."""
     if estimator.calibration == "tight":
-        return drive(tight(task), session.open(task))
+        return drive(task.run(), session.open(task))
     if task.validate:
         raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
     flows, first = task.method in FLOWS, estimator.calibration == FIRST
@@ -285,41 +288,39 @@ SPARSE_PARAMETERS: dict[str, Reader] = SIR_PARAMETERS | {"max_features": number_
 FOUND = EXPLAINING | SCALE
 
 
-class PaperSIR(PrivateReducer):
+def _about(
+    title: str,
+    words: str,
+    page: str,
+    attacks: Callable[[dict[str, Any]], Iterable[Attack]],
+    *,
+    sparse: bool = False,
+    parameters: Mapping[str, Reader] | None = None,
+) -> About:
+    """What an estimator of the papers says of itself; of `parameters` only those that the others do not have."""
+    return About(
+        title=title,
+        method=lambda fitted: words,
+        home="sfumato.research",
+        page=page,
+        options=(*EXPLAINING_OPTIONS, "max_features") if sparse else EXPLAINING_OPTIONS,
+        parameters=(SPARSE_PARAMETERS if sparse else SIR_PARAMETERS) | dict(parameters or {}),
+        released=FOUND | SUPPORT if sparse else FOUND,
+        attacks=attacks,
+    )
+
+
+@dataclass(eq=False, repr=False)
+class PaperSIR(ExplainingReducer):
     """What the papers' estimators in low dimension have in common."""
 
-    _method: ClassVar[str]
+    _: KW_ONLY
+    calibration: str = "tight"
+    n_slices: int = 20
+    n_bins: int = 100
+    classes: Sequence[Any] | None = None
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
-        *,
-        calibration: str = "tight",
-        n_slices: int = 20,
-        n_bins: int = 100,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        classes: Sequence[Any] | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_directions = n_directions
-        self.bounds = bounds
-        self.calibration = calibration
-        self.n_slices = n_slices
-        self.n_bins = n_bins
-        self.relation = relation
-        self.rows_per_person = rows_per_person
-        self.rho = rho
-        self.classes = classes
-        self.ledger = ledger
-        self.random_state = random_state
+    _method: ClassVar[str]
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions; parameters as in `PrivateSIR.fit`."""
@@ -347,11 +348,6 @@ class PaperSIR(PrivateReducer):
             raise InputError(f"n_directions must be 1 with {type(self).__name__}, got {directions}; see DPSIR.")
         slicing = whole_number("n_bins", self.n_bins, 1), whole_number("n_slices", self.n_slices, 2)
         return PaperTask(self._method, n_features, n_records, response, directions, bounds, slicing)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 class DPIni(PaperSIR):
@@ -395,18 +391,15 @@ class DPIni(PaperSIR):
     """
 
     _method = "dp-ini"
-    about: ClassVar[About] = About(
-        title="DP-Ini: private sliced inverse regression in one shot",
-        method=lambda fitted: "Algorithm B.4 of Xia, Zhang and Cai",
-        home="sfumato.research",
-        page="methods/dp-sir.md",
-        options=EXPLAINING_OPTIONS,
-        parameters=SIR_PARAMETERS,
-        released=FOUND,
-        attacks=lambda known: [Attack("DPIni", DPIni(**known))],
+    about: ClassVar[About] = _about(
+        "DP-Ini: private sliced inverse regression in one shot",
+        "Algorithm B.4 of Xia, Zhang and Cai",
+        "methods/dp-sir.md",
+        lambda known: [Attack("DPIni", DPIni(**known))],
     )
 
 
+@dataclass(eq=False, repr=False)
 class DPSIR(PaperSIR):
     """Algorithm 2 of Xia, Zhang and Cai: from the directions of `DPIni` a descent by noisy gradients.
 
@@ -433,55 +426,20 @@ class DPSIR(PaperSIR):
     gradient steps, each on its own part of the records
     """
 
+    _: KW_ONLY
+    batches: str = "parts"
+
     _method = "dp-sir"
-    about: ClassVar[About] = About(
-        title="DP-SIR: private sliced inverse regression by gradient steps",
-        method=lambda fitted: "Algorithm 2 of Xia, Zhang and Cai",
-        home="sfumato.research",
-        page="methods/dp-sir.md",
-        options=EXPLAINING_OPTIONS,
-        parameters=SIR_PARAMETERS | {"batches": word(BATCHES)},
-        released=FOUND,
-        attacks=lambda known: [
+    about: ClassVar[About] = _about(
+        "DP-SIR: private sliced inverse regression by gradient steps",
+        "Algorithm 2 of Xia, Zhang and Cai",
+        "methods/dp-sir.md",
+        lambda known: [
             Attack("DPSIR", DPSIR(**known)),
             Attack("DPSIR, full batches", DPSIR(**known, batches="full")),
         ],
+        parameters={"batches": word(BATCHES)},
     )
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
-        *,
-        batches: str = "parts",
-        calibration: str = "tight",
-        n_slices: int = 20,
-        n_bins: int = 100,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        classes: Sequence[Any] | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            n_directions,
-            bounds,
-            calibration=calibration,
-            n_slices=n_slices,
-            n_bins=n_bins,
-            relation=relation,
-            rows_per_person=rows_per_person,
-            rho=rho,
-            classes=classes,
-            ledger=ledger,
-            random_state=random_state,
-        )
-        self.batches = batches
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
         full = one_of("batches", self.batches, BATCHES) == "full"
@@ -513,55 +471,22 @@ class RayleighFlowSIR(PaperSIR):
     """
 
     _method = "rayleigh-flow"
-    about: ClassVar[About] = About(
-        title="Private sliced inverse regression by Rayleigh flow",
-        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        home="sfumato.research",
-        page="methods/rayleigh-flow.md",
-        options=EXPLAINING_OPTIONS,
-        parameters=SIR_PARAMETERS,
-        released=FOUND,
-        attacks=lambda known: [Attack("RayleighFlowSIR", RayleighFlowSIR(**known))],
+    about: ClassVar[About] = _about(
+        "Private sliced inverse regression by Rayleigh flow",
+        "Rayleigh flow of Hu, Xiang, Liu and Wang",
+        "methods/rayleigh-flow.md",
+        lambda known: [Attack("RayleighFlowSIR", RayleighFlowSIR(**known))],
     )
 
 
+@dataclass(eq=False, repr=False)
 class PaperSparseSIR(PaperSIR):
     """What the papers' estimators in high dimension have in common: they peel features first."""
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        n_directions: int | str = "auto",
-        bounds: Bounds | None = None,
-        *,
-        max_features: int | str = "auto",
-        calibration: str = "tight",
-        n_slices: int = 10,
-        n_bins: int = 50,
-        relation: str = "replace",
-        rows_per_person: int | None = None,
-        rho: float | None = None,
-        classes: Sequence[Any] | None = None,
-        ledger: Ledger | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            n_directions,
-            bounds,
-            calibration=calibration,
-            n_slices=n_slices,
-            n_bins=n_bins,
-            relation=relation,
-            rows_per_person=rows_per_person,
-            rho=rho,
-            classes=classes,
-            ledger=ledger,
-            random_state=random_state,
-        )
-        self.max_features = max_features
+    _: KW_ONLY
+    max_features: int | str = "auto"
+    n_slices: int = 10
+    n_bins: int = 50
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
         task = super()._task(n_features, n_records, response)
@@ -615,18 +540,15 @@ class DPSIni(PaperSparseSIR):
     """
 
     _method = "dp-sini"
-    about: ClassVar[About] = About(
-        title="DP-SIni: private sparse sliced inverse regression in one shot",
-        method=lambda fitted: "Algorithm B.5 of Xia, Zhang and Cai",
-        home="sfumato.research",
-        page="methods/dp-ssir.md",
-        options=(*EXPLAINING_OPTIONS, "max_features"),
-        parameters=SPARSE_PARAMETERS,
-        released=FOUND | SUPPORT,
-        attacks=lambda known: [
+    about: ClassVar[About] = _about(
+        "DP-SIni: private sparse sliced inverse regression in one shot",
+        "Algorithm B.5 of Xia, Zhang and Cai",
+        "methods/dp-ssir.md",
+        lambda known: [
             Attack("DPSIni", DPSIni(**known, max_features=2), n_features=6),
             Attack("DPSIni, validated", DPSIni(**known, max_features="validate"), n_features=6),
         ],
+        sparse=True,
     )
 
 
@@ -654,15 +576,12 @@ class DPSSIR(PaperSparseSIR):
     """
 
     _method = "dp-ssir"
-    about: ClassVar[About] = About(
-        title="DP-SSIR: private sparse sliced inverse regression by gradient steps",
-        method=lambda fitted: "Algorithm 3 of Xia, Zhang and Cai",
-        home="sfumato.research",
-        page="methods/dp-ssir.md",
-        options=(*EXPLAINING_OPTIONS, "max_features"),
-        parameters=SPARSE_PARAMETERS,
-        released=FOUND | SUPPORT,
-        attacks=lambda known: [Attack("DPSSIR", DPSSIR(**known, max_features=2), n_features=6)],
+    about: ClassVar[About] = _about(
+        "DP-SSIR: private sparse sliced inverse regression by gradient steps",
+        "Algorithm 3 of Xia, Zhang and Cai",
+        "methods/dp-ssir.md",
+        lambda known: [Attack("DPSSIR", DPSSIR(**known, max_features=2), n_features=6)],
+        sparse=True,
     )
 
 
@@ -692,17 +611,14 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """
 
     _method = "truncated-rayleigh-flow"
-    about: ClassVar[About] = About(
-        title="Private sparse sliced inverse regression by truncated Rayleigh flow",
-        method=lambda fitted: "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-        home="sfumato.research",
-        page="methods/rayleigh-flow.md",
-        options=(*EXPLAINING_OPTIONS, "max_features"),
-        parameters=SPARSE_PARAMETERS,
-        released=FOUND | SUPPORT,
-        attacks=lambda known: [
+    about: ClassVar[About] = _about(
+        "Private sparse sliced inverse regression by truncated Rayleigh flow",
+        "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
+        "methods/rayleigh-flow.md",
+        lambda known: [
             Attack("TruncatedRayleighFlowSIR", TruncatedRayleighFlowSIR(**known, max_features=2), n_features=6)
         ],
+        sparse=True,
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:

@@ -190,8 +190,15 @@ class FederatedCurator:
         return [picks[site] for site in asked if site in picks]
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
-        """Not a sum: sites pick apart from each other, and their ballots are counted."""
-        raise RuntimeError(f"line {name!r} is a selection, which sites cannot add up; count their ballots instead.")
+        """What the sites picked from their own sums, counted: a pick is worth more the better its rank, and the more
+        records its site has (where that is public). Private picks are post-processed, so counting costs nothing."""
+        picks = self._sites.pick(query, name, sorted(self._sites.sizes))
+        self._enough(len(picks), name)
+        points, most = np.zeros(query.shape[-1]), 0
+        for site, found in sorted(picks.items()):
+            points[found] += np.arange(len(found), 0, -1) * (self._sites.sizes[site] or 1)
+            most = max(most, len(found))
+        return np.argsort(-points, kind="stable")[:most]
 
     def _enough(self, answers: int, name: str) -> None:
         if answers < max(self._minimum, 1):

@@ -4,7 +4,7 @@ Such a file is in memory as a whole while it is read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.errors import InputError
-from sfumato.sources.table import NO_KINDS, Kind, Table, sliced
+from sfumato.sources.table import NO_KINDS, Kind, Table, sliced, unquoted
 
 EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 STATISTICS = {
@@ -109,14 +109,8 @@ def _local(path: Any) -> str:
     return str(path)
 
 
-@contextmanager
-def _readable(path: Any, form: str) -> Iterator[None]:
-    """A reader's own complaint may quote a cell: its text is not repeated."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(
-            f"data: {path} is not readable as {form} ({type(error).__name__}); check that it is whole, or write CSV."
-        ) from None
+def _readable(path: Any, form: str) -> AbstractContextManager[None]:
+    """A reader's own complaint becomes our sentence."""
+    return unquoted(
+        lambda kind: f"data: {path} is not readable as {form} ({kind}); check that it is whole, or write CSV."
+    )

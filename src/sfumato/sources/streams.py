@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,25 +11,31 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.errors import InputError
-from sfumato.sources.table import NO_KINDS, Kind, Table, sliced
+from sfumato.sources.table import NO_KINDS, Kind, Table, sliced, unquoted
 
 _ROWS = 2**16
 """Rows of a part of a snapshot; databases hand over batches of a few thousand."""
 
 
-class SnapshotTable(Table):
-    """Batches that were read once, in memory or mapped from a file without a name; its parts are batches.
+class _Streamed(Table):
+    """Batches that a stream gave, of a schema that it said first; there is no file to name."""
 
-    A table that others write to may change between two passes: what a stream gave first is what every pass sees.
-    """
-
-    def __init__(self, schema: Any, batches: Sequence[Any]) -> None:
+    def __init__(self, schema: Any, batches: Any) -> None:
         super().__init__(Path("the table"))
         self._schema, self._batches = schema, batches
 
     @cached_property
     def schema(self) -> Any:
         return self._schema
+
+
+class SnapshotTable(_Streamed):
+    """Batches that were read once, in memory or mapped from a file without a name; its parts are batches.
+
+    A table that others write to may change between two passes: what a stream gave first is what every pass sees.
+    """
+
+    _batches: Sequence[Any]
 
     def parts(self) -> int:
         return len(self._batches)
@@ -46,16 +52,10 @@ class SnapshotTable(Table):
         return 8 * columns * self.count()
 
 
-class PassingTable(Table):
+class PassingTable(_Streamed):
     """Batches that come once and are not kept; one part, of a length that nobody knows."""
 
-    def __init__(self, schema: Any, batches: Iterator[Any]) -> None:
-        super().__init__(Path("the table"))
-        self._schema, self._batches = schema, batches
-
-    @cached_property
-    def schema(self) -> Any:
-        return self._schema
+    _batches: Iterator[Any]
 
     def parts(self) -> int:
         return 1
@@ -157,15 +157,11 @@ def _joined(few: list[Any]) -> Any:
     return joined[0] if joined else few[0]
 
 
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Whatever a stream's own library says may quote a cell: its text is not repeated."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(
-            f"data: the table cannot be read as an Arrow stream ({type(error).__name__}); make its columns numbers or "
-            "texts, each of one kind."
-        ) from None
+def _failures() -> AbstractContextManager[None]:
+    """Whatever a stream's own library says becomes our sentence."""
+    return unquoted(
+        lambda kind: (
+            f"data: the table cannot be read as an Arrow stream ({kind}); make its columns numbers or texts, "
+            "each of one kind."
+        )
+    )

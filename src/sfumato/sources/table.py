@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from types import MappingProxyType
@@ -104,6 +104,17 @@ def readable(path: FilePath, form: str, names: Sequence[str] = ()) -> Iterator[N
         raise InputError(f"data: {path} does not fit in memory, or is damaged; split it or write it again.") from None
     except OSError as error:
         raise InputError(f"data: {path} cannot be read ({error.strerror or f'not a {form} file'}).") from None
+
+
+@contextmanager
+def unquoted(sentence: Callable[[str], str]) -> Iterator[None]:
+    """Say ``sentence(kind of error)`` whatever a library complains of: its own text may quote a cell."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(sentence(type(error).__name__)) from None
 
 
 def sliced(batch: Any, rows: int) -> Iterator[Any]:

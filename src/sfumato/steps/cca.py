@@ -1,13 +1,14 @@
 """Canonical correlations from a released joint covariance."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.privacy.asking import Asking
+from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
-from sfumato.steps.covariance import Measuring, rounder
+from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.steps.covariance import Covariance, Measuring, rounder
 from sfumato.steps.dimension import Choice
 from sfumato.steps.shape import RoughShape
 from sfumato.steps.symmetric import inverse_root, noise_edge, raised
@@ -68,6 +69,23 @@ def orthonormal_rows(rows: FloatArray) -> FloatArray:
     return np.asarray((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T)
 
 
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """The step that buys the number of records where it is private, about tables of so many columns."""
+
+    size: int
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """One count."""
+        return (Line("count", "number of records", 0.01, "sqrt(2) / 1", asks=ResponseHistogram),)
+
+    def run(self) -> Asking[float]:
+        """The number, kept away from zero."""
+        released = yield from ask(ResponseHistogram(Bins(np.empty(0))), "count")
+        return max(float(released.value[0]), 10.0 * self.size)
+
+
 SHAPE = RoughShape(0.03, 0.16)
 ROUNDER = Measuring("rounder", "better covariance of both tables", 0.24)
 JOINT = Measuring("joint", "joint covariance of both tables", 0.48)
@@ -86,8 +104,9 @@ class JointPairs:
         """Those of the three."""
         return (*self.shape.lines, *self.rounder.lines, *self.joint.lines)
 
-    def run(self, grid: Grid, p: int, n: float, k: int | None) -> Asking[tuple[FloatArray, Canonical]]:
-        """Mean of both tables (the first p columns are x) and canonical weights, in their units.
+    def run(self, grid: Grid, p: int, n: float, k: int | None) -> Asking[tuple[FloatArray, Canonical, Covariance]]:
+        """Mean of both tables (the first p columns are x) and canonical weights, in their units; and what they follow
+        from, no eigenvalue below the edge of the noise.
 
         Whitening both tables *together* makes the noise of the last release proportional to the sampling error of every
         covariance, whatever the correlations: that of nearly equal combinations is as small as they are.
@@ -98,4 +117,5 @@ class JointPairs:
         back = grid.half_width[:, None] * whitening.inverse
         repaired = raised(joint.matrix, noise_edge(joint.noise_std, grid.n_features))
         found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, k)
-        return grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found
+        mean = grid.centre + whitening.mean * grid.half_width + back @ joint.mean
+        return mean, found, replace(joint, matrix=repaired)

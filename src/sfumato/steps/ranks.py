@@ -10,7 +10,7 @@ from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.statistics.histograms import Bins, ResponseHistogram, octave_edges
 from sfumato.steps.noisy_histograms import likeliest_window, likely_counts, nearest_shares, standing_out
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, IntArray
 
 BINS = 48
 MOST_CLASSES = 64
@@ -25,16 +25,22 @@ _NO_EDGES = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Bins of y with their released probabilities; `total` is the noisy number of records."""
+    """Bins of y with their released probabilities; `total` is the noisy number of records, `noise` that of a count."""
 
     bins: Bins
     probabilities: FloatArray
     total: float
+    noise: float = 0.0
 
     @property
     def is_ordered(self) -> bool:
         """Whether y is a number, so that bins have an order."""
         return self.bins.categories is None
+
+    @property
+    def unseen(self) -> IntArray:
+        """Bins whose count does not show through its noise."""
+        return np.flatnonzero(self.probabilities * max(self.total, 0.0) < VISIBLE * self.noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class Ranking:
         total = float(seen.sum())
         # Of undeclared classes those that are not seen are left out, and the others are all there is.
         n = total if n_records is None or self.response.hashed else float(n_records)
-        return Ranks(bins, nearest_shares(seen, n), total)
+        return Ranks(bins, nearest_shares(seen, n), total, float(counts.noise_std.max()))
 
 
 def _most_bins(magnitudes: Release, n: float | None, n_bins: int, level: str) -> int:

@@ -15,7 +15,7 @@ from sfumato.sources import response_kind_of
 from sfumato.sources.files import open_source
 from sfumato.sources.names import find
 
-NEEDED = ("name", "data", "response", "ledger", "folder")
+NEEDED = ("name", "data", "ledger", "folder")
 _CATEGORICAL = "categorical."
 
 
@@ -35,8 +35,8 @@ def answer(message: Any, context: Any) -> Any:
 def open_site(config: Mapping[str, Any]) -> Site:
     """The site a node was configured to be; lists are written as ``a|b|c``.
 
-    Needs name, data, response, ledger and folder; takes features, classes, response-kind, person, categorical.COLUMN
-    and seed.
+    Needs name, data, ledger and folder; takes response, features, second, classes, response-kind, person,
+    categorical.COLUMN and seed.
     """
     missing = [key for key in NEEDED if key not in config]
     if missing:
@@ -47,7 +47,14 @@ def open_site(config: Mapping[str, Any]) -> Site:
     features, classes = lists.get("features"), lists.get("classes")
     kind, person = response_kind_of(told.get("response-kind")), told.get("person")
     source = open_source(
-        find(told["data"]), told["response"], features, classes, declared, response_kind=kind, person=person
+        find(told["data"]),
+        told.get("response"),
+        features,
+        classes,
+        declared,
+        second=lists.get("second", ()),
+        response_kind=kind,
+        person=person,
     )
     seed = int(told["seed"]) if "seed" in told else None
     return Site(source, told["ledger"], told["folder"], name=told["name"], random_state=seed)

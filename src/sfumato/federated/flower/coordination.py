@@ -24,7 +24,7 @@ from sfumato.federated.flower import library
 from sfumato.federated.flower.keys import authority, demand_pair, public_keys
 from sfumato.federated.flower.link import FlowerTransport, open_grid
 from sfumato.federated.store import Journal
-from sfumato.methods.sir import PrivateSIR
+from sfumato.methods.base import PrivateReducer
 from sfumato.settings.federated import SitesLostError
 
 START = 120.0
@@ -58,13 +58,14 @@ class Limits:
     least: int | None = None
     leave_out: bool = False
     own_units: bool = False
+    anew: bool = False
 
 
 def coordinate(
     address: Address,
     sites: Sequence[Path],
     folder: Path,
-    estimator: PrivateSIR,
+    estimator: PrivateReducer,
     limits: Limits,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def coordinate(
     keys, ca = public_keys(sites), authority(address.ca)
     demand_pair(address.certificate, address.key)
     refuse_if_taken(address.host, address.port)
-    journal = Journal.resume(folder / "run.json", _settings(estimator, limits))
+    journal = Journal.resume(folder / "run.json", _settings(estimator, limits), anew=limits.anew)
     with _server(address, folder, keys) as secret, open_grid(address.reached_at, ca, secret, keys) as (grid, nodes):
         say(f"waiting for {len(sites)} site(s) on {address.host}:{address.port}; Ctrl-C keeps the run.")
         transport = FlowerTransport(grid, frozenset(nodes), limits.wait, limits.timeout)
@@ -129,7 +130,7 @@ def _nodes(folder: Path, keys: Sequence[bytes]) -> Path:
     return folder.absolute() / f"nodes-{hashlib.sha256(b''.join(sorted(keys))).hexdigest()[:12]}.db"
 
 
-def _settings(estimator: PrivateSIR, limits: Limits) -> Mapping[str, Any]:
+def _settings(estimator: PrivateReducer, limits: Limits) -> Mapping[str, Any]:
     """What makes a run this run and no other."""
     given = {name: repr(value) for name, value in estimator.get_params().items()}
     own = {"least": limits.least, "leave_out": limits.leave_out, "own_units": limits.own_units}
@@ -137,13 +138,6 @@ def _settings(estimator: PrivateSIR, limits: Limits) -> Mapping[str, Any]:
 
 
 ENVIRONMENT = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
-_CODE = """import sys
-from flwr.supercore.app_utils import start_parent_process_monitor
-from flwr.superlink.cli import flower_superlink
-start_parent_process_monitor(int(sys.argv.pop(1)))
-flower_superlink()
-"""
-"""``flower-superlink`` that ends with the process that started it, whatever ends that."""
 
 
 def flower_environment(home: Path) -> Mapping[str, str]:
@@ -158,7 +152,16 @@ def superlink_command(
     listen = ["--host", host, "--port", str(port), "--database", str(nodes)]
     files = ["--ssl-ca-certfile", str(ca), "--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)]
     only = ["--enable-supernode-auth", "--isolation", "process", "--superexec-auth-secret-file", str(secret)]
-    return [sys.executable, "-c", _CODE, str(os.getpid()), *listen, *only, *files]
+    return [
+        sys.executable,
+        "-m",
+        "sfumato.federated.flower.gate",
+        str(os.getpid()),
+        str(secret),
+        *listen,
+        *only,
+        *files,
+    ]
 
 
 GRACE = 5.0

@@ -57,7 +57,11 @@ _PLACES = {
     "flwr.supercore.task_identity": ("TaskIdentity",),
     "flwr.supernode.fleet_http_client": ("FleetHttpClient",),
     "flwr.supernode.node_auth_http_interceptor": ("NodeAuthHttpInterceptor",),
+    "flwr.supercore.app_utils": ("start_parent_process_monitor",),
+    "flwr.superlink": ("extensions",),
+    "flwr.superlink.cli": ("flower_superlink",),
     "flwr.superlink.grid.http_grid": ("HttpGrid",),
+    "starlette.middleware": ("Middleware",),
 }
 _HOME = {name: place for place, names in _PLACES.items() for name in names}
 
@@ -65,7 +69,18 @@ _HOME = {name: place for place, names in _PLACES.items() for name in names}
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"{name} is not among the parts of Flower that are used")
+    if name == "extensions":
+        return import_module("flwr.superlink.extensions")
     return getattr(import_module(_HOME[name]), name)
+
+
+def stay(client: Any) -> Any:
+    """The same client of Flower's, which goes where it was told to and nowhere else.
+
+    Flower's follow redirects, also to plain http, with all that their requests are signed with.
+    """
+    client._client.follow_redirects = False
+    return client
 
 
 def silence_logging() -> None:

@@ -16,12 +16,15 @@ from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
+from sfumato.federated.flower.gate import Password
 from sfumato.federated.flower.protocol import keep_alive, reply_of, request_to
 from sfumato.federated.wire import dump_json
 from sfumato.settings.federated import SitesLostError
 
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 _SERVER_APP = "flwr-serverapp"
+GONE = "unregistered"
+"""What Flower calls a node that was taken off its list; its key cannot be put on it again."""
 UPLOAD = 5.0
 """Seconds that the rest of a message may come after its head."""
 LOST = 30.0
@@ -33,7 +36,8 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
     """A Flower `Grid` and the nodes with these public keys, in their order, as long as the block lasts."""
     library.silence_logging()
     try:
-        run, nodes = _start_run(address, ca, keys)
+        _refuse_unless_guarded(address, ca)
+        run, nodes = _start_run(address, ca, secret, keys)
         token = _token(address, ca, secret, run)
     except library.TransportError as error:
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -44,7 +48,9 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
         raise InputError(f"the server on {address} does not answer; see its log.") from None
     grid = library.HttpGrid(address, root_certificates=ca, token=token)
     grid._retry_invoker.max_time = LOST
-    found = grid._runtime_client.PullTaskInput(library.PullTaskInputRequest())
+    client = library.stay(grid._runtime_client)
+    client._interceptors = (*client._interceptors, Password(secret))
+    found = client.PullTaskInput(library.PullTaskInputRequest())
     identity = library.TaskIdentity  # set on the class itself: Flower's clients read from it who they are
     identity.task_id, identity.run_id, identity.node_id = found.task_id, found.run.run_id, found.context.node_id
     grid.set_run(library.run_from_proto(found.run))
@@ -78,12 +84,39 @@ def pull_replies(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
         yield head.metadata.reply_to_message_id, message
 
 
-def _start_run(address: str, ca: bytes, keys: Sequence[bytes]) -> tuple[int, list[int]]:
+def _control(address: str, ca: bytes, *more: Any) -> Any:
+    """Flower's client of the control interface."""
     version = library.RuntimeVersionHttpInterceptor(component_name="flwr CLI")
-    with library.ControlHttpClient.from_server_address(address, False, ca, interceptors=[version]) as control:
-        known = {node.public_key: node.node_id for node in control.ListNodes(library.ListNodesRequest()).nodes_info}
+    return library.stay(
+        library.ControlHttpClient.from_server_address(address, False, ca, interceptors=[version, *more])
+    )
+
+
+def _refuse_unless_guarded(address: str, ca: bytes) -> None:
+    """Refuse a server that lets strangers in: another version of Flower might not ask our gate."""
+    with _control(address, ca) as stranger:
+        try:
+            stranger.ListNodes(library.ListNodesRequest())
+        except library.HTTPStatusError as error:
+            if error.response.status_code == 403:
+                return
+    raise InputError(
+        f"the server on {address} lets strangers admit nodes; install the version of Flower that is pinned."
+    )
+
+
+def _start_run(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> tuple[int, list[int]]:
+    with _control(address, ca, Password(secret)) as control:
+        there = control.ListNodes(library.ListNodesRequest()).nodes_info
+        known = {node.public_key: node.node_id for node in there if node.status != GONE}
         for key in (key for key in keys if key not in known):
-            known[key] = control.RegisterNode(library.RegisterNodeRequest(public_key=key)).node_id
+            try:
+                known[key] = control.RegisterNode(library.RegisterNodeRequest(public_key=key)).node_id
+            except library.HTTPStatusError:
+                raise InputError(
+                    "site: a key was admitted here once and then taken off the list; delete the file nodes-*.db in the "
+                    "coordinator's folder and start again."
+                ) from None
         app = build_app()
         fab = library.fab_to_proto(library.Fab(hashlib.sha256(app).hexdigest(), app, {}))
         return int(control.StartRun(library.StartRunRequest(fab=fab)).run_id), [known[key] for key in keys]
@@ -93,7 +126,9 @@ def _token(address: str, ca: bytes, secret: bytes, run: int) -> str:
     """What shows that messages of the run are ours."""
     version = library.RuntimeVersionHttpInterceptor(component_name="SuperExec")
     signed = library.SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})
-    with library.RuntimeHttpClient.from_server_address(address, False, ca, interceptors=[version, signed]) as runtime:
+    passes = [version, signed, Password(secret)]
+    with library.RuntimeHttpClient.from_server_address(address, False, ca, interceptors=passes) as runtime:
+        library.stay(runtime)
         end = time.monotonic() + LOST
         while time.monotonic() < end:
             found = runtime.AcquireTask(library.AcquireTaskRequest(supported_task_types=[_SERVER_APP]))
@@ -105,7 +140,7 @@ def _token(address: str, ca: bytes, secret: bytes, run: int) -> str:
 _PROJECT = b"""[project]
 name = "sfumato-federation"
 version = "1.0.0"
-description = "Private sliced inverse regression over sites"
+description = "Private dimension reduction over sites"
 license = "Apache-2.0"
 dependencies = []
 [tool.flwr.app]

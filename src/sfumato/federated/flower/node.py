@@ -8,6 +8,7 @@ text for the site's own code, which refuses all but known questions.
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,12 @@ from sfumato.signals import defer_interrupts
 
 SOON, LATE, AGAIN = 0.2, 2.0, 1.0
 """Seconds between two looks for a message: in a run, after a long silence, and while there is no coordinator."""
+SLOWEST = 60.0
+"""Seconds that a site waits at most before it turns again to somebody who did not make sense."""
 ADMITTED, UNKNOWN, ABSENT = "connected to", "is not admitted (yet) by", "finds nobody (yet) at"
+STRANGE = "does not understand what it was told, so it will try again later, at"
+SKEW = 5.0
+"""Seconds that Flower lets clocks differ by when it checks a signature."""
 
 
 class Node:
@@ -52,9 +58,12 @@ class Node:
         self._public = library.public_key_to_bytes(private.public_key())
         signed = library.NodeAuthHttpInterceptor(private, private.public_key())
         version = library.RuntimeVersionHttpInterceptor(component_name="SuperNode")
-        self._client = library.FleetHttpClient.from_server_address(
-            coordinator, False, authority(ca), interceptors=[version, signed]
+        self._client = library.stay(
+            library.FleetHttpClient.from_server_address(
+                coordinator, False, authority(ca), interceptors=[version, signed]
+            )
         )
+        self._odd = 0
         self._node: Any = None
         self._said = ""
         self._heard = time.monotonic()
@@ -76,9 +85,11 @@ class Node:
             if self._look():
                 self._heard = time.monotonic()
         except library.HTTPStatusError as error:
+            if error.response.is_redirect:  # it would take our signature elsewhere
+                return self._back_off()
             if error.response.status_code == 401 or self._node is None:
                 self._node = None
-                self._tell(UNKNOWN)
+                self._tell(_late(error.response.headers.get("date")) or UNKNOWN)
             return AGAIN  # anything else is about one message, which will be sent again if it is wanted
         except library.ObjectPullError:
             return AGAIN  # its sender died in the middle of it
@@ -90,8 +101,19 @@ class Node:
                 ) from None
             self._tell(ABSENT)
             return AGAIN
+        except InputError:
+            raise
+        except Exception:  # whoever is there does not speak Flower: nothing of theirs may end a site
+            return self._back_off()
+        self._odd = 0
         self._tell(ADMITTED)
         return min(max(SOON, (time.monotonic() - self._heard) / 60.0), LATE)
+
+    def _back_off(self) -> float:
+        """Wait longer each time, and begin anew."""
+        self._node, self._odd = None, self._odd + 1
+        self._tell(STRANGE)
+        return min(AGAIN * 2.0 ** min(self._odd, 10), SLOWEST)
 
     def _enter(self) -> None:
         request = library.ActivateNodeRequest(public_key=self._public, heartbeat_interval=INTERVAL)
@@ -100,7 +122,7 @@ class Node:
 
     def _leave(self) -> None:
         if self._node is not None:
-            with suppress(library.HTTPError):
+            with suppress(library.HTTPError, ValueError):
                 self._client.DeactivateNode(library.DeactivateNodeRequest(node_id=self._node.node_id))
         self._client.close()
 
@@ -143,3 +165,15 @@ class Node:
         if what != self._said:
             self._say(f"{what} {self._where}.")
         self._said = what
+
+
+def _late(date: str | None) -> str:
+    """What to say if this machine's clock is off the coordinator's, as the date of its reply tells; nothing if not."""
+    try:
+        theirs = parsedate_to_datetime(date or "").timestamp()
+    except (TypeError, ValueError):
+        return ""
+    off = time.time() - theirs
+    return (
+        f"has a clock that is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} that of" if abs(off) > SKEW else ""
+    )

@@ -41,12 +41,12 @@ INTERVAL = 10.0
 
 @contextmanager
 def keep_alive(send: Callable[[], object], seconds: float = 0.7 * INTERVAL) -> Iterator[None]:
-    """Call `send` until the block ends. A connection that is lost is not its business."""
+    """Call `send` until the block ends. A connection that is lost, or a reply that is none, is not its business."""
     over = threading.Event()
 
     def beat() -> None:
         while not over.wait(seconds):
-            with suppress(library.HTTPError):
+            with suppress(library.HTTPError, ValueError):
                 send()
 
     thread = threading.Thread(target=beat, daemon=True)
