@@ -26,7 +26,7 @@ demo: $(STAMP)    ## fit a private SIR on built-in data and write report.html
 	$(BIN)/sfumato demo --out report.html
 
 test: $(STAMP) $(FLOWER)/.installed lint    ## everything that must hold before a change lands
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 $(SPARK)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(SPARK)
@@ -43,7 +43,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 docs: $(STAMP)    ## the documentation site, warnings are errors: build/site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python docs/_site/build.py
 
 bench: $(STAMP)    ## the long studies behind every accuracy and speed claim
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"

@@ -1,10 +1,11 @@
 """``make bench``: every study in turn, results under benchmarks/results.
 
 ``python -m benchmarks --list`` names them, ``python -m benchmarks accuracy`` runs one, ``--replications 10`` makes a
-quick look of those that count in replications.
+quick look of those that count in replications, ``--folder`` says where the real tables are that are not shipped.
 """
 
 import argparse
+import os
 import subprocess
 import sys
 
@@ -15,10 +16,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("studies", nargs="*", choices=[*BENCHMARKS, []], default=[])  # [] stands for all
     parser.add_argument("--replications", type=int, default=100)
+    parser.add_argument("--folder", help="folder with tables, for studies of real ones (also: SFUMATO_DATA)")
     parser.add_argument(
         "--list", action="store_true", help="name every study, its purpose and what it writes, and stop"
     )
     options = parser.parse_args()
+    if options.folder:
+        os.environ["SFUMATO_DATA"] = options.folder
     failed: list[str] = []
     for name in options.studies or BENCHMARKS:
         if options.list:

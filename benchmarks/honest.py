@@ -216,8 +216,8 @@ def power_study(store: Store, options: argparse.Namespace) -> None:
 
 def coverage_study(store: Store, options: argparse.Namespace) -> None:
     """Whether the directions are within two standard errors."""
-    rows, n, k = [], 10_000, 2
-    for name, how in product(options.tables or TABLES, ("tight", "found")):
+    rows, k = [], 2
+    for name, how, n in product(options.tables or TABLES, ("tight", "found"), (10_000, 3_000)):
         key = f"coverage/{name}/{n}/{how}/descent/{k}/{options.replications}"
         job = (name, n, how, "descent", k, options.data)
         runs = store.get(key, lambda job=job: [covered(*job, seed) for seed in range(options.replications)])
@@ -226,34 +226,81 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         limit = np.abs(value - _limit(name, how, "descent", k, options.data).directions_) <= 2.0 * error
         told = [run["level"] for run in runs]
         levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
-        rows.append(
-            (
-                name,
-                how,
-                *(f"{part:.2f}" for part in good.mean(axis=(0, 2))),
-                f"{good.mean(axis=0)[0].min():.2f}",
-                *(f"{part:.2f}" for part in limit.mean(axis=(0, 2))),
-                " ".join(f"{part:.2f}" for part in np.median([run["sc"] for run in runs], axis=0)),
-                levels,
-            )
-        )
+        cells = (f"{part.mean():.2f} ({part.mean(axis=0).min():.2f})" for part in (*_by_row(good), *_by_row(limit)))
+        scores = " ".join(f"{part:.2f}" for part in np.median([run["sc"] for run in runs], axis=0))
+        rows.append((name, how, f"{n:,}", *cells, scores, levels))
     write(
         "honest-coverage",
         _command("coverage", options),
         "Coverage of two standard errors\n"
-        f"n = {n:,}, epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples; "
-        "part of the entries of `directions_` within two `standard_errors_` of their mean over fits, of the first and "
-        "of the second direction, and for the worst feature of the first; the same about the fit without noise on the "
-        "whole table; median correlation of scores with it; verdicts (noise / weak / reliable). M1 and M2 have one "
-        "direction: their second is noise.",
-        ("table", "bounds", "first", "second", "worst feature", "limit, first", "second", "correlation", "verdicts"),
+        f"epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples; part of the entries "
+        "of `directions_` within two `standard_errors_` of their mean over fits, of the first and of the second "
+        "direction (in brackets: of the worst feature); the same about the fit without noise on the whole table; "
+        "median correlation of scores with it; verdicts (noise / weak / reliable). M1 and M2 have one direction: "
+        "their second is noise.",
+        ("table", "bounds", "n", "first", "second", "limit, first", "second", "correlation", "verdicts"),
+        rows,
+    )
+
+
+def _by_row(good: np.ndarray) -> list[np.ndarray]:
+    """Of each direction: (fits, features)."""
+    return [good[:, j] for j in range(good.shape[1])]
+
+
+def noisy(name: str, n: int, how: str, method: str, k: int, data: Path, seed: int) -> dict[str, object]:
+    """Directions and what privacy noise alone adds to them, on one and the same sample, turned to one side."""
+    x = table_of(name, data)[0]
+    sir = _fit(_drawn(name, data, n, 0), bounds_of(x, how), method, seed, n_directions=k)
+    limit = _limit(name, how, method, k, data)
+    sides = np.where((sir.directions_ * limit.directions_ * limit.scale_**2).sum(axis=1) < 0, -1.0, 1.0)[:, None]
+    return {"d": (sir.directions_ * sides).tolist(), "e": sir.privacy_errors_.tolist()}
+
+
+def _alike(x: np.ndarray, runs: list[dict[str, object]]) -> np.ndarray:
+    """Least correlation, over directions, between the scores of a fit that is called reliable and of each other."""
+    d = np.array([run["d"] for run in runs])
+    scores = np.einsum("np,fkp->kfn", x - x.mean(axis=0), d)
+    scores /= np.maximum(np.linalg.norm(scores, axis=2, keepdims=True), 1e-300)
+    alike = np.abs(scores @ scores.transpose(0, 2, 1)).min(axis=0)
+    reliable = [i for i, run in enumerate(runs) if run["level"] == "reliable"]
+    return np.array([[alike[i, j] for j in range(len(runs)) if j != i] for i in reliable])
+
+
+def again_study(store: Store, options: argparse.Namespace) -> None:
+    """Whether what is called reliable comes out again, and what noise alone does to one table."""
+    rows, k, n = [], 2, 10_000
+    for name, how in product(options.tables or TABLES, ("tight", "found")):
+        job = (name, n, how, "descent", k, options.data)
+        key = f"coverage/{name}/{n}/{how}/descent/{k}/{options.replications}"
+        runs = store.get(key, lambda job=job: [covered(*job, seed) for seed in range(options.replications)])
+        alike = _alike(table_of(name, options.data)[0], runs)
+        few = max(options.replications * 2 // 3, 2)
+        key = f"noisy/{name}/{n}/{how}/descent/{k}/{few}"
+        same = store.get(key, lambda job=job, few=few: [noisy(*job, seed) for seed in range(few)])
+        value, error = (np.array([run[part] for run in same]) for part in ("d", "e"))
+        good = np.abs(value - value.mean(axis=0)) <= 2.0 * error
+        cells = (f"{part.mean():.2f} ({part.mean(axis=0).min():.2f})" for part in _by_row(good))
+        below = f"{100 * (alike < 0.9).mean():.1f}" if len(alike) else "-"
+        least = f"{alike.min():.2f}" if len(alike) else "-"
+        rows.append((name, how, f"{len(alike)} of {len(runs)}", below, least, *cells))
+    write(
+        "honest-again",
+        _command("again", options),
+        "What is called reliable, again\n"
+        f"n = {n:,}, epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples: how many "
+        "are called reliable; of their pairs with all other fits the per cent with a correlation of scores below 0.9 "
+        "in either direction; the least correlation. Then two thirds as many fits on one and the same sample: part of "
+        "the entries of `directions_` within two `privacy_errors_` of their mean, first and second direction (worst "
+        "feature).",
+        ("table", "bounds", "reliable", "below 0.9", "least", "noise alone, first", "second"),
         rows,
     )
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    studies = {"level": level_study, "power": power_study, "coverage": coverage_study}
+    studies = {"level": level_study, "power": power_study, "coverage": coverage_study, "again": again_study}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", choices=studies)
     parser.add_argument("--replications", type=int, default=10)

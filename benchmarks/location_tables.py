@@ -21,8 +21,14 @@ FLIGHTS = [
     "minute",
     "flight",
 ]
-RESPONSES = {"california_housing": "median_house_value", "ccpp": "PE", "compactiv": "usr", "kc_house": "price"}
-"""Regression tables with 5,000 records or more, and what is to be explained."""
+RESPONSES = {
+    "california_housing": "median_house_value",
+    "ccpp": "PE",
+    "compactiv": "usr",
+    "kc_house": "price",
+    "winequality_white": "quality",
+}
+"""Regression tables with some thousand records, and what is to be explained."""
 
 
 def real_tables(folder: Path) -> dict[str, Table]:

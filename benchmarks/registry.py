@@ -47,6 +47,9 @@ BENCHMARKS = {
         ("audit.json", "docs/explanation/audit.md"),
         start("audit"),
     ),
+    "budgets": Benchmark(
+        "some rows of that table at many budgets", ("table1-budgets.md",), call("accuracy", "budgets")
+    ),
     "cli": Benchmark("what the command line adds to the time of the library", ("cli.md",), start("cli")),
     "dimension": Benchmark("how often n_directions='auto' is right", ("dimension.md",), call("dimension")),
     "federated": Benchmark(
@@ -85,8 +88,14 @@ BENCHMARKS = {
         ("forecast-grid.md",),
         start("forecast_grid"),
     ),
+    "honest-again": Benchmark(
+        "whether what is called reliable comes out again", ("honest-again.md",), start("honest", "again")
+    ),
     "honest-coverage": Benchmark(
         "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
+    ),
+    "honest-family": Benchmark(
+        "whether what the other estimators say about their fits is true", ("honest-family.md",), start("honest_family")
     ),
     "honest-level": Benchmark(
         "how often a fit finds what is not there", ("honest-level.md",), start("honest", "level")
@@ -102,7 +111,7 @@ BENCHMARKS = {
     ),
     "label": Benchmark(
         "labels randomised by their owners: SIR and sparse regression",
-        ("label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md"),
+        ("label-classes.md", "label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md"),
         call("label"),
     ),
     "limits": Benchmark(
@@ -146,6 +155,16 @@ BENCHMARKS = {
     "secagg": Benchmark("whether Flower's SecAgg+ can carry our sums", ("secagg.md",), start("secagg", python=FLOWER)),
     "sparse": Benchmark(
         "Table 2 of Xia, Zhang and Cai: the sparse flagship beside the oracle", ("sparse.md",), call("sparse")
+    ),
+    "sparse-designs": Benchmark(
+        "two to ten features that matter among thousands, in correlated designs",
+        ("sparse-designs.md",),
+        call("sparse", "designs"),
+    ),
+    "sparse-pca-relations": Benchmark(
+        "sparse components of small tables under both relations",
+        ("sparse-pca-relations.md",),
+        call("flows", "relations"),
     ),
     "sparse-speed": Benchmark(
         "the sparse flagship at p = 10,000 against one pass of sign scores", ("sparse-speed.md",), start("sparse_speed")

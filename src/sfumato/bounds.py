@@ -15,7 +15,7 @@ SEARCH = "search"
 """Said of bounds: buy them, even where public numbers say that they will hardly be found."""
 
 
-GivenBounds: TypeAlias = "Bounds | Mapping[Any, Any] | str | None"
+GivenBounds: TypeAlias = "Bounds | Mapping[Any, Any] | Sequence[Any] | str | None"
 """The parameter ``bounds`` of an estimator, as `PartialBounds.of` reads it."""
 
 
@@ -107,8 +107,16 @@ class PartialBounds:
 
         >>> PartialBounds.of({"age": (0, 120), 2: range(4)}, 3, ["age", "income", "grade"]).upper
         array([120.,  nan,   3.])
+        >>> PartialBounds.of([(0, 120), "search", range(4)], 3).upper
+        array([120.,  nan,   3.])
         """
         known = cls.nothing(n_features)
+        if isinstance(given, list | tuple | np.ndarray) and len(given) != n_features:
+            raise InputError(
+                f"{parameter}: there are {len(given)} entries for {n_features} features; give one (lower, upper) for "
+                "each, in the order of the columns, or a mapping of some columns to theirs."
+            )
+        given = by_column(given)
         if given is None or (isinstance(given, str) and given == SEARCH):
             return known
         if isinstance(given, Bounds):
@@ -117,8 +125,8 @@ class PartialBounds:
             return known
         if not isinstance(given, Mapping):
             raise InputError(
-                f"{parameter} must be a sfumato Bounds, a mapping of columns to (lower, upper), 'search' or None; "
-                "for instance Bounds(-1.5, 1.5) or {'age': (0, 120)}."
+                f"{parameter} must be a sfumato Bounds, a mapping of columns to (lower, upper), a list of (lower, "
+                "upper), 'search' or None; for instance Bounds(-1.5, 1.5) or {'age': (0, 120)}."
             )
         for column, value in zip(_positions(list(given), n_features, names, parameter), given.values(), strict=True):
             if value is None or (isinstance(value, str) and value == SEARCH):
@@ -158,6 +166,15 @@ class PartialBounds:
     def asked(self) -> IntArray:
         """Features about which something is bought."""
         return np.flatnonzero(~self.settled)
+
+
+def by_column(given: Any) -> Any:
+    """Bounds that are listed in the order of the columns as a mapping of positions; others as they are.
+
+    >>> by_column([(0, 120), range(4)])
+    {0: (0, 120), 1: range(0, 4)}
+    """
+    return dict(enumerate(given)) if isinstance(given, list | tuple | np.ndarray) else given
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,15 @@ class BoundedSum(ABC):
         """How far any one score can move, for selection; never more than the whole sum."""
         return self.sensitivity(relation) / float(self.weights.min())
 
+    def spread(self, relation: Relation) -> float:
+        """How far the changes of any two scores can lie apart: what a selection owes.
+
+        What moves all scores alike changes no selection, so only differences between changes count. They are at most
+        ``2 peak``, one score up and another down; a sum of which one record can move all scores one way only says less,
+        and proves it.
+        """
+        return 2.0 * self.peak(relation)
+
 
 class Restated(BoundedSum):
     """Another sum, `query`, asked about something else: a subclass says of what, and why its bounds still hold."""
@@ -117,6 +126,9 @@ class Restated(BoundedSum):
 
     def peak(self, relation: Relation) -> float:
         return self.query.peak(relation)
+
+    def spread(self, relation: Relation) -> float:
+        return self.query.spread(relation)
 
     def scores(self, total: IntArray) -> IntArray:
         return self.query.scores(total)

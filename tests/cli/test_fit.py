@@ -31,7 +31,7 @@ def test_a_fit_prints_and_writes_what_it_found(sfumato, here, fit_words):
     for words in (
         "age",
         "±",
-        "descent step 4",
+        "descent step 12",
         "(epsilon = 1, delta = 1e-06)",
         "replacing any one record",
         "los/report.html",
@@ -43,7 +43,7 @@ def test_a_fit_prints_and_writes_what_it_found(sfumato, here, fit_words):
     model = load_model(here / "los" / "model.json")
     np.testing.assert_array_equal(model.directions_[0], loadings)
     assert model.ledger_.total() == pytest.approx(1.0) and not model.ledger_.rehearsal
-    assert "descent step 4" in (here / "los" / "report.html").read_text()
+    assert "descent step 12" in (here / "los" / "report.html").read_text()
     assert leftovers(here) == []
 
 

@@ -83,6 +83,7 @@ WAITS, PAID = "the fit is finished and its result kept", "the model was paid for
     [
         (signal.SIGINT, 130, CAPPED, "span of the response"),
         (signal.SIGTERM, 143, CAPPED, "ranks of the response"),
+        (signal.SIGHUP, 129, CAPPED, "ranks of the response"),
         (signal.SIGINT, 130, PCA, "typical length of a record"),
     ],
 )
@@ -99,6 +100,17 @@ def test_a_fit_that_is_interrupted_once_it_is_charged_leaves_its_result(
     spent = load_model(here / "result" / "model.json").ledger_.total()
     assert study.refresh().total() == pytest.approx(spent) == pytest.approx(1.0)
     assert "all hashes agree" in study.verify()
+
+
+def test_a_terminal_that_closes_in_the_middle_of_a_fit_does_not_lose_what_was_paid_for(start, here, study):
+    terminal = Terminal()
+    process = start(*CAPPED, stderr=terminal.theirs)
+    terminal.wait_for("ranks of the response")
+    terminal.close()  # from now on nothing can be told
+    process.send_signal(signal.SIGHUP)
+    assert finished(process) == 129
+    assert sorted(os.listdir(here / "result")) == ["directions.csv", "model.json"]
+    assert study.refresh().total() == pytest.approx(load_model(here / "result" / "model.json").ledger_.total())
 
 
 def test_the_second_interruption_gives_the_fit_up_and_says_what_it_spent(start, here, study, terminal):

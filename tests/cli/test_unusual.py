@@ -46,11 +46,24 @@ def test_an_unusual_budget_is_asked_about_at_a_terminal_and_no_spends_nothing(st
     assert process.returncode == 2 and not (here / "loud").exists()
 
 
+def test_fractions_after_a_comma_are_read_if_said_so(sfumato, here):
+    rows = "".join(f"{i % 7},5;{i % 5},25;{i % 7}\n" for i in range(300))
+    (here / "commas.csv").write_text("a;b;y\n" + rows)
+    assert sfumato("bounds", "init", "commas.csv", "--decimal", ",", "--out", "some.toml")[0] == 0
+    assert {'"a"', '"b"', '"y"'} <= set((here / "some.toml").read_text().replace("#", " ").split())
+    (here / "some.toml").write_text("[bounds]\na = [0, 8]\nb = [0, 6]\n")
+    words = ("fit", "commas.csv", "-y", "y", "--decimal", ",", "--bounds", "some.toml", "--out", "los", "--no-picture")
+    assert sfumato(*words)[0] == 0
+    assert sfumato("transform", "commas.csv", "--model", "los/model.json", "--decimal", ",", "--out", "x.csv")[0] == 0
+    code, _, err = sfumato("fit", "commas.csv", "-y", "y", "--decimal", ";", "--out", "never")
+    assert code == 2 and "decimal must be '.' or ','" in err
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
         ("sixteen.csv", "a,b,y\n1,2,3\n".encode("utf-16"), "is in UTF-16, as spreadsheets write it; save it as UTF-8."),
-        ("comma.csv", b"a;b;y\n1,5;2;3\n", "decimal commas must be points"),
+        ("comma.csv", b"a;b;y\n1,5;2;3\n", "where fractions follow a comma say so (--decimal ,"),
         ("date.csv", b"a,b,y\n2024-01-01,2,3\n", "a date perhaps; make it an age or a duration"),
     ],
 )

@@ -20,7 +20,7 @@ from sfumato.statistics.parts import Part
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.quantiles import QuantileScores
-from sfumato.statistics.scores import SignScores
+from sfumato.statistics.scores import SignResiduals, Signs, SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.squares import SquareSums
@@ -92,6 +92,15 @@ def signs(p, bins, centre=0.5):
     table = np.random.default_rng(p).choice([-1.0, 0.25, 1.0], (bins.count, 2))
     table[0] = 1.0
     return SignScores(np.full(p, centre), bins, table)
+
+
+def sign_residuals(p, bins, columns, centre=0.5):
+    """Some effects beyond what is left, one of them twice; records of both signs that are cut."""
+    rng = np.random.default_rng(p)
+    support, effects = rng.integers(0, p, 4), rng.normal(size=4) * [0.2, 1e-9, 3.0, 0.5]
+    return SignResiduals(
+        Signs(np.full(p, centre)), bins, rng.normal(size=bins.count) * 2, support, effects, 0.67, columns
+    )
 
 
 def candidates(p, bins):
@@ -173,6 +182,9 @@ CASES = [
     Case("square sums, clipped", lambda p: SquareSums(grid(p), 0.01)),
     Case("sign scores", lambda p: signs(p, numbers())),
     Case("sign scores about zero, of classes", lambda p: signs(p, codes(), 0.0), has_codes=True),
+    Case("sign residuals", lambda p: sign_residuals(p, numbers(), np.arange(p))),
+    Case("sign residual of one feature", lambda p: sign_residuals(p, numbers(), np.array([p - 1]))),
+    Case("sign residuals of classes", lambda p: sign_residuals(p, codes(), np.arange(p), 0.0), has_codes=True),
     Case("some columns", lambda p: OnColumns(signs((p + 1) // 2, numbers()), np.arange(0, p, 2))),
     Case("median of a column", lambda p: OfColumn(QuantileScores(numbers(), 1, 2), np.array([p - 1]))),
     Case("median distance", lambda p: OfColumn(QuantileScores(histograms.Bins(EDGES[4:]), 1, 2), np.array([0]), 0.5)),

@@ -100,7 +100,7 @@ def test_the_search_comes_within_one_percent_of_the_bounds_and_never_passes_them
         assert 0.99 <= ratio <= 1 + 1e-12, f"{name}: {ratio}"
 
 
-def test_no_record_moves_a_score_by_more_than_the_peak(case):
+def test_no_record_moves_a_score_by_more_than_the_peak_or_two_apart_by_more_than_the_spread(case):
     """What a selection compares, on data sets of none to many records, most of them extreme or all alike."""
     query, rng = case.query, np.random.default_rng(5)
     for n in (0, 1, 2, 3, 10, 60):
@@ -113,6 +113,8 @@ def test_no_record_moves_a_score_by_more_than_the_peak(case):
             assert a.dtype == np.int64 and a.ndim == 1
             assert np.abs(a - without).max() <= query.peak("add-remove") * (1 + 1e-12)
             assert np.abs(a - b).max() <= query.peak("replace") * (1 + 1e-12)
+            assert np.ptp(a - without) <= query.spread("add-remove") * (1 + 1e-12)
+            assert np.ptp(a - b) <= query.spread("replace") * (1 + 1e-12)
 
 
 def test_a_single_feature_stays_within_the_bounds_too(case):

@@ -1,6 +1,6 @@
 """The site builds without a warning, has every page, and loads nothing from elsewhere."""
 
-import os
+import json
 import re
 import subprocess
 import sys
@@ -15,22 +15,22 @@ from tests.browser.chromium import browsing, program
 import sfumato
 
 ROOT = Path(__file__).parents[2]
+PICTURES_SHOW = """Promise.all([...document.images].map(image => (image.loading = "eager", image.decode()))).then(
+  () => [...document.images].every(image => image.complete && image.naturalWidth > 0))"""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
-        cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+        [sys.executable, str(ROOT / "docs" / "_site" / "build.py"), str(folder)],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+    return folder / "site"
 
 
 def test_every_page_is_on_the_site(site):
@@ -38,6 +38,17 @@ def test_every_page_is_on_the_site(site):
         assert (site / page.relative_to(ROOT / "docs").with_suffix(".html")).exists()
     for page in (ROOT / "benchmarks" / "results").glob("*.md"):
         assert (site / "results" / f"{page.stem}.html").exists()
+
+
+def test_every_notebook_was_run_and_shows_what_it_said(site):
+    sources = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
+    assert len(sources) == 3
+    for source in sources:
+        cells = json.loads((site / "notebooks" / f"{source.stem}.ipynb").read_text("utf-8"))["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+        assert not [each for cell in code for each in cell["outputs"] if each["output_type"] == "error"]
+        assert (site / "notebooks" / f"{source.stem}.html").read_text("utf-8").count('class="output"') > 1
 
 
 def test_every_public_name_and_command_is_in_the_reference(site):
@@ -79,7 +90,7 @@ def test_pages_show_in_a_browser_without_a_complaint_and_ask_nobody_else(scheme,
             tab.open(f"{address}{page}.html")
             assert [each for each in tab.requests if not each.startswith((address, "data:", "blob:"))] == []
             assert tab.complaints == []
-            assert tab.js("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+            assert tab.js(PICTURES_SHOW)
             light = sum(map(int, tab.js("getComputedStyle(document.body).backgroundColor")[4:-1].split(","))) > 380
             assert light == (scheme == "light")
             tab.look(scheme=scheme, width=360)
@@ -91,3 +102,20 @@ def test_the_first_picture_shows_every_row_of_its_table():
     picture = (ROOT / "docs" / "images" / "accuracy.svg").read_text("utf-8")
     rows = re.findall(r"^\| (M\d) \|", table, re.MULTILINE)
     assert len(rows) == 16 and sorted(re.findall(r">(M\d)<", picture)) == sorted(rows)
+
+
+def test_the_first_use_of_every_word_of_the_glossary_leads_there(site):
+    link = re.compile(r'<a class="term" href="[./]*glossary\.html#([^"]+)"')
+    used = set()
+    for page in site.rglob("*.html"):
+        found = link.findall(page.read_text(encoding="utf-8"))
+        assert len(found) == len(set(found)), page
+        used |= set(found)
+    assert used == set(re.findall(r'<h2 id="([^"]+)"', (site / "glossary.html").read_text(encoding="utf-8")))
+
+
+def test_every_drawing_has_a_dark_version(site):
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert text.count('.svg#only-light"') == text.count('-dark.svg#only-dark"')
+        assert not re.search(r'<img[^>]+src="(?!data:)[^"#]+\.svg"(?![^>]+logo)', text.partition("<article")[2])

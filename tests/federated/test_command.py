@@ -47,6 +47,9 @@ def test_simulate_prints_every_sites_spending(table):
     done = CliRunner().invoke(federated_app, ["simulate", table, "--by", "hospital", "-y", "y", "--epsilon", "1"])
     assert done.exit_code == 0, done.output
     assert all(f"{name}: epsilon 1" in done.output for name in ("north", "south", "west"))
+    assert re.search(r"^ *feature +direction 1", done.output, re.M) and re.search(
+        r"^ *x0 +[+-]0\.\d{4}", done.output, re.M
+    )
 
 
 def test_simulate_leaves_small_sites_out_and_takes_own_units(table):

@@ -17,6 +17,7 @@ from sfumato import (
     PrivateSparseSIR,
     subspace_distance,
 )
+from sfumato.model import load_model, save_model
 from sfumato.privacy.budget import Budget
 
 N = 6000
@@ -106,3 +107,17 @@ def test_pairs_and_sparse_fits_know_some_columns_too():
     assert cca.fit(first, second).bounds_.upper[:3].tolist() == [120, 1, 7]
     sparse = PrivateSparseSIR(epsilon=3, bounds=KNOWN, random_state=0).fit(FRAME, Y)
     assert sparse.bounds_.upper[[0, 1, 3]].tolist() == [120, 1, 7]
+
+
+def test_a_list_of_pairs_says_the_same_as_a_mapping_and_is_kept_in_the_model(tmp_path):
+    x, y = FRAME[["age", "income"]].to_numpy(), FRAME["age"].to_numpy()
+    mapping = {0: (0, 120), 1: (0, 1e6)}
+    listed = [
+        PrivateSIR(bounds=b, random_state=3).fit(x, y)
+        for b in (mapping, list(mapping.values()), np.array(list(mapping.values())))
+    ]
+    assert all((one.directions_ == listed[0].directions_).all() for one in listed)
+    save_model(listed[1], tmp_path / "model.json")
+    assert load_model(tmp_path / "model.json").bounds == mapping
+    with pytest.raises(InputError, match="bounds: there are 1 entries for 2 features"):
+        PrivateSIR(bounds=[(0, 120)]).fit(x, y)

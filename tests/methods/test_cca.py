@@ -109,7 +109,7 @@ EDGES = {
 
 @pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)], ids=["found", "given"])
 @pytest.mark.parametrize("name", EDGES)
-def test_nothing_inside_the_domain_raises_or_warns(name, bounds):
+def test_nothing_inside_the_domain_raises_or_warns(name, bounds, few_stand_ins):
     for relation in ("replace", "add-remove"):
         for epsilon in (0.01, 1.0, 100.0):
             cca = PrivateCCA(epsilon=epsilon, relation=relation, bounds=bounds, y_bounds=bounds).fit(
@@ -117,3 +117,5 @@ def test_nothing_inside_the_domain_raises_or_warns(name, bounds):
             )
             for released in (cca.directions_, cca.y_directions_, cca.correlations_, cca.mean_):
                 assert np.isfinite(released).all()
+            assert np.isfinite(cca.standard_errors_).all() and np.isfinite(cca.y_standard_errors_).all()
+            assert cca.verdict_.level in ("noise", "weak", "reliable")

@@ -115,7 +115,7 @@ EDGES = {
 
 @pytest.mark.parametrize("classes", [None, ["a", "b"]], ids=["found", "declared"])
 @pytest.mark.parametrize("name", EDGES)
-def test_nothing_inside_the_domain_raises_or_warns(name, classes):
+def test_nothing_inside_the_domain_raises_or_warns(name, classes, few_stand_ins):
     x, y = EDGES[name]
     for bounds in ("search", Bounds(-1, 1)):
         for relation in ("replace", "add-remove"):
@@ -123,6 +123,7 @@ def test_nothing_inside_the_domain_raises_or_warns(name, classes):
                 lda = PrivateLDA(epsilon, bounds=bounds, relation=relation, classes=classes).fit(x, y)
                 for released in (lda.directions_, lda.eigenvalues_, lda.mean_, lda.centres_, lda.standard_errors_):
                     assert np.isfinite(released).all()
+                assert lda.verdict_.level in ("noise", "weak", "reliable")
 
 
 def test_classes_that_nobody_has_explain_nothing_even_where_records_lie_far_from_their_box_centre():

@@ -114,7 +114,7 @@ def test_the_ledger_says_what_was_done(relation):
     assert [type(entry.event) for entry in ledger] == [Gaussian, Laplace, Selection]
     assert first.sensitivity == pytest.approx(QUERY.sensitivity(relation))
     assert second.sensitivity == QUERY.l1_sensitivity(relation)
-    assert third.sensitivity == QUERY.peak(relation)
+    assert third.sensitivity == QUERY.spread(relation) / 2
     assert first.noise_std == pytest.approx(counts.noise_std.max(), rel=1e-5)
     assert second.noise_std == pytest.approx(gentle.noise_std.max(), rel=1e-5)
     assert first.event.mu == pytest.approx(first.sensitivity / first.noise_std)

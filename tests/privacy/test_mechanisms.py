@@ -52,11 +52,12 @@ def test_laplace_noise_has_the_declared_scale(relation):
     assert within(np.abs(release.value).sum() / scale, stats.gamma(4096))
 
 
-def test_selection_follows_the_exponential_mechanism():
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_selection_follows_the_exponential_mechanism_of_the_spread(relation):
     query = ResponseHistogram(Bins(np.array([0.0, 1.0, 2.0])))
     scores, event, noise = np.array([3, 5, 4, 0]), Selection(1.2, 1), SeededNoise(8)
-    picks = np.array([top(scores, query, "replace", event, noise)[0] for _ in range(4000)])
-    odds = np.exp(event.epsilon * scores / (2 * query.peak("replace")))
+    picks = np.array([top(scores, query, relation, event, noise)[0] for _ in range(4000)])
+    odds = np.exp(event.epsilon * scores / query.spread(relation))
     assert stats.chisquare(np.bincount(picks, minlength=4), 4000 * odds / odds.sum()).pvalue > 1e-4
 
 

@@ -61,6 +61,17 @@ def test_a_finer_grid_only_lowers_the_total_and_hardly(monkeypatch):
     assert 0.999 * usual < selection_epsilon(mu, picks, delta, 2.0) < usual
 
 
+@pytest.mark.parametrize("ratio", [1.033, 1.06, 1.3, 1.72])
+def test_unequal_selections_cost_hardly_more_than_equal_ones_of_the_same_rho(ratio):
+    """Many selections leave few grid points for each, and rounding up must not make 1.033 out of it 1.25."""
+    small, mu, delta = 0.045, 0.2, 1e-4
+    mixed = [(small, 9), (ratio * small, 40)]
+    mean = float(np.sqrt((9 + 40 * ratio**2) / 49)) * small
+    total = selection_epsilon(mu, mixed, delta, zcdp(mu, mixed, delta))
+    equal = selection_epsilon(mu, [(mean, 49)], delta, zcdp(mu, mixed, delta))
+    assert selection_epsilon(mu, [(small, 49)], delta, 9.0) < total < 1.005 * equal
+
+
 def test_one_selection_alone_costs_at_most_its_epsilon_and_as_delta_vanishes_all_of_it():
     assert selection_epsilon(0.0, [(0.5, 1)], 1e-9, 5.0) == pytest.approx(0.5, abs=0.05)
     assert selection_epsilon(0.0, [(0.5, 1)], 1e-2, 5.0) < 0.5

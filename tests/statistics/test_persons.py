@@ -56,8 +56,9 @@ def test_a_person_moves_no_sum_further_than_its_bound(name, rows, relation):
 def test_a_person_moves_no_score_further_than_its_bound(name, rows, relation):
     query = PerPerson(selections()[name], rows)
     for d, d_prime in pairs(rows, rows, relation):
-        moved = np.abs(query.scores(query.of(d)) - query.scores(query.of(d_prime)))
-        assert moved.max() <= query.peak(relation) * (1 + 1e-12)
+        moved = query.scores(query.of(d)) - query.scores(query.of(d_prime))
+        assert np.abs(moved).max() <= query.peak(relation) * (1 + 1e-12)
+        assert np.ptp(moved) <= query.spread(relation) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -1,4 +1,4 @@
-"""What a selection compares moves by no more than the peak that is stated for it."""
+"""What a selection compares moves by no more than the stated peak, and two of them apart by no more than the spread."""
 
 import numpy as np
 import pytest
@@ -9,17 +9,22 @@ from sfumato.research.sums import CandidateSums, ProductRows, SliceSums
 from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.quantiles import QuantileScores
-from sfumato.statistics.scores import UNITS, SignScores
-from sfumato.steps.screening import class_contrasts, rank_contrasts, smooth_contrasts
+from sfumato.statistics.scores import UNITS, SignResiduals, Signs, SignScores
+from sfumato.statistics.squares import SquareSums
+from sfumato.steps.screening import class_contrasts, smooth_contrasts
 
 BINS, GRID = Bins(np.array([-0.5, 0.5])), Bounds(-1.0, 1.0).grid(4)
 TABLE = np.array([[1.0, -1.0], [0.0, 0.5], [-1.0, 1.0]])
 QUERIES = {
     "signs": SignScores(np.zeros(4), BINS, TABLE),
+    "residuals": SignResiduals(
+        Signs(np.zeros(4)), BINS, TABLE[:, 0], np.array([1, 2]), np.array([0.5, 2.0]), 0.67, np.array([0, 1, 3])
+    ),
     "some": OnColumns(SignScores(np.zeros(2), BINS, TABLE), np.array([1, 3])),
     "candidates": CandidateSums(GRID, BINS, (np.eye(4)[:, :2], np.ones((4, 1))), 1.0),
     "quantile": QuantileScores(BINS, 2, 5),
     "kernel": SliceSums(GRID, BINS),
+    "squares": SquareSums(GRID, 0.5),
     "rows": ProductRows(GRID, BINS, TABLE, np.arange(2), np.ones((2, 2)), 1.0, 3.0 * np.ones((4, 2))),
 }
 
@@ -54,6 +59,45 @@ def test_no_score_moves_by_more_than_the_peak_beside_a_billion_records(name, rel
         before = query.scores(rest + query.of(corners(rng, 1)))
         after = query.scores(rest if relation == "add-remove" else rest + query.of(corners(rng, 1)))
         assert np.abs(before - after).max() <= query.peak(relation)
+        assert np.ptp(before - after) <= query.spread(relation)
+
+
+def neighbours(rng):
+    """The sums of others, up to thousands of them alike, and the record that comes, goes or changes."""
+    some = corners(rng, int(rng.integers(1, 5)))
+    weights = rng.integers(0, 4, len(some)) * int(rng.choice([1, 100, 3000]))
+    pair = corners(rng, 2)
+    return some, weights, pair
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_the_worst_neighbour_nearly_attains_the_spread_and_none_passes_it(name, relation):
+    """A search that goes on from the worst found so far, by changing one of its records."""
+    query, rng, largest, best = QUERIES[name], np.random.default_rng(6), 0.0, None
+    one = {}
+
+    def of(x, y):
+        key = (*x, y)
+        if key not in one:
+            one[key] = query.of(Records(np.array([x]), np.array([y])))
+        return one[key]
+
+    for turn in range(4000):
+        some, weights, pair = neighbours(rng)
+        if best is not None and turn % 8:
+            old, old_weights, old_pair = best
+            if turn % 2:
+                pair = old_pair
+            else:
+                some, weights = old, old_weights
+        rest = sum(int(w) * of(x, y) for w, x, y in zip(weights, some.x, some.y, strict=True))
+        a, b = (of(x, y) for x, y in zip(pair.x, pair.y, strict=True))
+        moved = query.scores(rest + a) - query.scores(rest if relation == "add-remove" else rest + b)
+        apart = float(np.ptp(moved))
+        if apart >= largest:
+            largest, best = apart, (some, weights, pair)
+    assert 0.95 * query.spread(relation) <= largest <= query.spread(relation)
 
 
 def test_sign_scores_are_the_sums_of_signs_and_zero_counts_as_zero():
@@ -88,7 +132,7 @@ def test_kernel_scores_are_the_diagonal_of_the_kernel():
 @pytest.mark.parametrize("probabilities", [[0.1, 0.6, 0.3], [0.0, 1.0, 0.0], [0.2] * 5, [0.97, 0.01, 0.02]])
 def test_contrasts_are_bounded_and_have_mean_zero(probabilities):
     share = np.array(probabilities)
-    for table in (rank_contrasts(share), smooth_contrasts(share), class_contrasts(share)):
+    for table in (smooth_contrasts(share), class_contrasts(share)):
         assert np.abs(table).max() <= 1.0
         assert np.abs(share @ table).max() < 1e-12
 

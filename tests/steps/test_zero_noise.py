@@ -15,11 +15,14 @@ from sfumato.steps.links import unit_directions
 from sfumato.steps.one_shot import SLICES, OneShot
 from sfumato.steps.picture import groups
 from sfumato.steps.ranks import Ranks
+from sfumato.steps.shape import Shape
 
 N, P = 3000, 5
 STEPS = 60
-PATIENT = Schedule(shares=(1.0,) * STEPS, steps=(1.0,) * STEPS, level=1.0, weights=(1.0, 0.6), extra=1)
-"""Many steps of length one, and room for the largest residual: plain gradient descent on two functions of y."""
+PATIENT = Schedule(
+    (1.0,) * STEPS, sized=tuple(range(2, STEPS + 1)), levels=(1.0, 1.0), weights=(1.0, 0.6), extra=1, fading=1.0
+)
+"""Many steps, and room for the largest residual: gradient descent on two functions of y."""
 
 
 @pytest.fixture
@@ -54,7 +57,8 @@ def test_descent_converges_to_least_squares(silent, data):
     root = np.linalg.cholesky(np.linalg.inv(np.cov(x.T)))
     whitening = Whitening(grid, 4.0 * root.T, x.mean(axis=0) / 4.0, cap=9.0)
     curator = silent(x, y, Descent(PATIENT, 0.9, 0.1).lines)
-    fit = drive(Descent(PATIENT, 0.9, 0.1).run(whitening, Ranks(bins, shares, float(N)), float(N), 2), curator)
+    shape = Shape(whitening, np.eye(P), np.zeros(P))
+    fit = drive(Descent(PATIENT, 0.9, 0.1).run(shape, Ranks(bins, shares, float(N)), float(N), 2), curator)
     expected = least_squares(x, cosine_table(shares)[index])
     found = unit_directions(fit.links, whitening.exact_matrix / 4.0, np.ones(2))
     smallest = np.linalg.svd(root.T @ expected, compute_uv=False)[-1]
@@ -93,7 +97,8 @@ def test_one_shot_is_sliced_inverse_regression(silent, data):
     index = np.digitize(y, bins.edges)
     ranks = Ranks(bins, np.bincount(index, minlength=bins.count) / N, float(N))
     whitening = Whitening(Bounds(-4.0, 4.0).grid(P), 4.0 * np.eye(P), np.zeros(P), cap=9.0)
-    fit = drive(OneShot(1.0).run(whitening, ranks, float(N), 2), silent(x, y, OneShot(1.0).lines))
+    shape = Shape(whitening, np.eye(P), np.zeros(P))
+    fit = drive(OneShot(1.0).run(shape, ranks, float(N), 2), silent(x, y, OneShot(1.0).lines))
     slice_of, edges = groups(ranks, SLICES)
     label = slice_of[index]
     centred = x - x.mean(axis=0)

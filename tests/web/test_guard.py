@@ -7,7 +7,7 @@ import pytest
 from tests.web.served import Client, serving
 
 from sfumato.errors import InputError
-from sfumato.web.server import Server
+from sfumato.web.server import Server, _hosts
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PAGES = ["/", "/account", "/declare?table=patients.csv", "/runs/0123456789abcdef", "/static/desk.css", "/none"]
@@ -184,3 +184,7 @@ def test_nothing_is_logged(folder):
         process.terminate()
         _, said = process.communicate(timeout=40)
     assert "secret-name" not in said and "GET" not in said and client.cookie.partition("=")[2] not in said
+
+
+def test_a_desk_on_every_address_is_called_by_that_of_this_machine():
+    assert list(_hosts("0.0.0.0", 8765, ())) == ["127.0.0.1:8765", "localhost:8765"]

@@ -28,7 +28,7 @@ from sfumato.statistics.moments import Moments
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.quantiles import QuantileScores
-from sfumato.statistics.scores import SignScores
+from sfumato.statistics.scores import SignResiduals, Signs, SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.squares import SquareSums
@@ -88,6 +88,7 @@ def queries() -> dict[str, BoundedSum]:
     table = np.array([[1.0, 0.5], [-1.0, 0.5], [1.0, -0.5], [-1.0, -0.5]])
     residual = Residual(whitening, bins, table, np.full((FEATURES + 1, 2), 0.1), 1.0)
     signs = SignScores(np.zeros(FEATURES), bins, table)
+    sides, two = Signs(np.zeros(FEATURES)), (np.array([0, 2]), np.array([0.5, -0.25]))
     return {
         "histogram of the response": ResponseHistogram(bins),
         "histogram of record lengths": NormHistogram(grid),
@@ -103,6 +104,7 @@ def queries() -> dict[str, BoundedSum]:
         "residual products": ResidualProduct(residual, 1.0),
         "sign scores": signs,
         "sign scores of two columns": OnColumns(SignScores(np.zeros(2), bins, table), np.array([0, 2])),
+        "sign scores of residuals": SignResiduals(sides, bins, table[:, 0], *two, 0.7, np.arange(FEATURES)),
         "distances from a quantile": QuantileScores(bins, 1, 4),
         "picture": ProjectionHistogram(whitening, np.array([1.0, 0.0, 0.0]), bins, classes, bins.count, 24),
     }
@@ -111,7 +113,13 @@ def queries() -> dict[str, BoundedSum]:
 def selections(known: Mapping[str, BoundedSum] | None = None) -> dict[str, BoundedSum]:
     """Those of the `known` queries (all of `queries` if not given) that are answered by a selection, not by sums."""
     chosen = queries() if known is None else known
-    return {name: query for name, query in chosen.items() if type(query).scores is not BoundedSum.scores}
+    return {name: query for name, query in chosen.items() if _is_selected(query)}
+
+
+def _is_selected(query: BoundedSum) -> bool:
+    """Whether its kind says what a selection compares, or owes."""
+    kind = type(query)
+    return kind.scores is not BoundedSum.scores or kind.spread is not BoundedSum.spread
 
 
 def worst_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES, seed: int = 0) -> Pair:

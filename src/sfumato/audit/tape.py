@@ -200,7 +200,7 @@ class _Player:
         assert isinstance(self.behind.plan.line(name).event, Selection)
         exact = _exact(self.behind, query)
         difference = _scores(query, exact) - _scores(query, step.exact)
-        ratio = float(np.abs(difference).max()) / query.peak(self.behind.relation)
+        ratio = float(np.ptp(difference)) / query.spread(self.behind.relation)
         self.playback.moved[name] = self.playback.moved.get(name, 0.0) + ratio
         return np.asarray(step.told)
 

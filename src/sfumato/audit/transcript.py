@@ -8,6 +8,7 @@ import numpy as np
 
 from sfumato.privacy.door import Behind, Door, watching
 from sfumato.privacy.events import Selection
+from sfumato.privacy.mechanisms import gumbel_scale
 from sfumato.records import Records
 from sfumato.release import Release
 from sfumato.sums import BoundedSum
@@ -98,7 +99,7 @@ class Witness:
         picked, event = self.door.select(query, name), self.behind.plan.line(name).event
         assert isinstance(event, Selection)
         asked = self.behind.bounded(query)
-        self.transcript.append(Pick(asked, picked, 2.0 * asked.peak(self.behind.relation) / event.epsilon))
+        self.transcript.append(Pick(asked, picked, gumbel_scale(asked, self.behind.relation, event)))
         return picked
 
 

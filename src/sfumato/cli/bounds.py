@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.options import Decimal
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import stdout
 from sfumato.errors import InputError
@@ -41,6 +42,7 @@ def init(
     data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Feather file, or a pattern.")],
     out: Annotated[Path, typer.Option(help="The file to write.", dir_okay=False)] = Path("bounds.toml"),
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    decimal: Decimal = ".",
 ) -> None:
     """Write a template with the names of the columns, to be filled in by hand.
 
@@ -51,7 +53,7 @@ def init(
     from sfumato.sources.formats import open_tables
     from sfumato.sources.names import find
 
-    table = open_tables(find(data)[:1])[0]
+    table = open_tables(find(data)[:1], decimal)[0]
     with new_file(out) as draft:
         draft.write_text(HEADER + "".join(_line(table, name) for name in table.names), encoding="utf-8")
     stdout().print(f"[bold]{out}[/]: fill in the numbers, then fit with --bounds {out}", soft_wrap=True)

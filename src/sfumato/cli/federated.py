@@ -33,6 +33,8 @@ from sfumato.study.family import check_options
 from sfumato.study.options import EstimatorOptions, read_categories, read_kind, split_names
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from sfumato.bounds import Bounds
     from sfumato.privacy.budget import Budget
 
@@ -286,7 +288,9 @@ def simulate(
         note(f"{name} {why}")
     for name, found in fitted.disagreeing_.items():
         note(f"{name} disagrees with the other sites in {found.about}.")
-    _show(fitted.directions_, getattr(fitted, "y_directions_", None))
+    console.print(_named(fitted))
+    if hasattr(fitted, "y_directions_"):
+        _show(fitted.y_directions_)
     if report is not None:
         fitted.report(report)
 
@@ -299,6 +303,25 @@ def status(
     from sfumato.federated.status import describe_status
 
     stdout().print(describe_status(folder), markup=False, soft_wrap=True)
+
+
+def _named(fitted: Any) -> "Table":
+    """The directions with the names of their features, heaviest in the first first."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from sfumato.hints import visible
+    from sfumato.report.words import feature_names
+
+    names = feature_names(fitted)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("feature")
+    for k in range(len(fitted.directions_)):
+        table.add_column(f"direction {k + 1}", justify="right")
+    for j in sorted(range(len(names)), key=lambda j: -abs(float(fitted.directions_[0][j]))):
+        table.add_row(Text(visible(names[j])), *(f"{row[j]:+.4f}" for row in fitted.directions_))
+    return table
 
 
 def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Budget | None":

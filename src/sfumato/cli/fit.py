@@ -19,6 +19,7 @@ from sfumato.cli.options import (
     CapLedger,
     Categorical,
     Classes,
+    Decimal,
     Delta,
     DropMissing,
     DryRun,
@@ -93,6 +94,7 @@ def fit(
     slices: Slices = None,
     categorical: Categorical = None,
     drop_missing: DropMissing = False,
+    decimal: Decimal = ".",
     picture: Picture = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask where epsilon, delta or the number of records is unusual.")
@@ -127,6 +129,7 @@ def fit(
         memory,
         cluster,
         split_names(exclude),
+        decimal,
     )
     options = EstimatorOptions(
         estimator,

@@ -41,6 +41,12 @@ Estimator = Annotated[
         rich_help_panel=STUDY,
     ),
 ]
+Decimal = Annotated[
+    str,
+    typer.Option(
+        help="What stands before the fractions of numbers in text files: '.' or ','.", autocompletion=_words(".", ",")
+    ),
+]
 Epsilon = Annotated[
     float | None, typer.Option(help="Privacy budget of the whole run (1 if not given).", rich_help_panel=BUDGET)
 ]

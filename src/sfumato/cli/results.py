@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.options import Decimal
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError
@@ -88,6 +89,7 @@ def transform(
     model: Annotated[Path, typer.Option(help="The model.json of a fit.")],
     out: Annotated[Path, typer.Option(help="Where to: .csv, .parquet, .arrow or .feather.", dir_okay=False)],
     drop_missing: Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")] = False,
+    decimal: Decimal = ".",
 ) -> None:
     """Coordinates of records along the directions of a model, one row per record.
 
@@ -103,7 +105,7 @@ def transform(
 
         estimator, inputs = load_model(model), load_inputs(model)
         sides = [side.features() for side in (inputs, inputs.second) if side is not None]
-        tables = open_tables(find(data))
+        tables = open_tables(find(data), decimal)
         for table in tables:
             for columns in sides:
                 columns.check(table)

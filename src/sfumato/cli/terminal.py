@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from sfumato.errors import BudgetError, SfumatoError, describe_unexpected
 from sfumato.hints import visible
 from sfumato.progress import listening
+from sfumato.signals import endings, hear
 
 if TYPE_CHECKING:
     pass
@@ -99,7 +100,7 @@ def show_progress(first: str) -> Iterator[Bar]:
             yield bar
 
 
-UNEXPECTED, BAD_INPUT, NO_BUDGET, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
+UNEXPECTED, BAD_INPUT, NO_BUDGET, INTERRUPTED, SIGNALLED = 1, 2, 3, 130, 128
 _Usage: Any = typer.BadParameter.__mro__[2]  # ClickException, wherever this version of typer keeps it
 
 
@@ -158,17 +159,19 @@ def _with_help(error: Any) -> str:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM clean up like Ctrl-C does."""
+    """Let SIGTERM, and SIGHUP of a terminal that closes, clean up like Ctrl-C does."""
 
     def leave(number: int, frame: FrameType | None) -> NoReturn:
-        sys.exit(TERMINATED)
+        hear(number)
+        sys.exit(SIGNALLED + number)
 
     try:
-        before = signal.signal(signal.SIGTERM, leave)
+        before = {number: signal.signal(number, leave) for number in endings()}
     except ValueError:  # not in the main thread
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -120,8 +120,8 @@ class RemoteSites:
         picks = self._answers(queries, line, lambda site, head, values: picks_from(head, values, query, line))
         if picks and isinstance(line.event, Selection) and name not in self._picked:
             self._picked.add(name)
-            peak = self._ledger.unit.of(query).peak(self._ledger.relation)
-            self._record(query, line, peak, math.pi / math.sqrt(6.0) * 2.0 * peak / line.event.epsilon)
+            spread = self._ledger.unit.of(query).spread(self._ledger.relation)
+            self._record(query, line, spread / 2.0, math.pi / math.sqrt(6.0) * spread / line.event.epsilon)
         return picks
 
     def _answers(

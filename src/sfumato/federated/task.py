@@ -26,18 +26,20 @@ from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import Response
 from sfumato.sources import declared_response
-from sfumato.steps.descent import Descent, Schedule
+from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import Location, settled
 from sfumato.steps.ranks import Ranking
 from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
 from sfumato.typing import Relation
 
-FEW_ROUNDS = Schedule((2.0, 2.0, 3.0), (1.3, 1.2, 1.0), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15)
+FEW_ROUNDS = Schedule(
+    (2.0, 2.0, 3.0), (2, 3), (0.6, 0.6), weights=(1.0, 1.0, 0.7, 0.5), fading=1.0, bins=24, ranks=0.15, shape=0.20
+)
 """Noise is sqrt(K) times that of a central run, so three steps and four functions of the response rather than four and
 twelve: each step keeps enough of the budget to see something, and fewer rounds are sent. Functions of ranks that are
 mostly noise have no directions to show, so bins are few and get twice the budget."""
-FEW_FUNCTIONS = Schedule(level=0.5, weights=(1.0, *([0.8] * 7)))
+FEW_FUNCTIONS = replace(FOUR_STEPS, levels=(0.5, 0.5), weights=(1.0, *([0.8] * 7)))
 """Between the two: all steps, fewer functions, and residuals cut sooner."""
 ENOUGH, PLENTY = 2_000.0, 6_000.0
 
@@ -52,7 +54,7 @@ def schedule_of(sites: int, n_records: int | None, budget: Budget) -> Schedule:
     True
     """
     times = 0.0 if n_records is None else n_records * budget.mu() / math.sqrt(sites)
-    return Schedule() if times > PLENTY else FEW_FUNCTIONS if times > ENOUGH else FEW_ROUNDS
+    return FOUR_STEPS if times > PLENTY else FEW_FUNCTIONS if times > ENOUGH else FEW_ROUNDS
 
 
 def least_records(n_features: int, budget: Budget, tolerance: float = 0.5) -> int:

@@ -4,7 +4,8 @@ Before data a population is assumed; after a fit its releases say much about it.
 released about the same, so that the fit can be made again on a stand-in for them (`StandIn`) as often as one likes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from sfumato.typing import FloatArray, IntArray
 ROUNDS = 8
 STRONGEST = 0.97
 """Most of a function of y that x is believed to explain: something has to be left for the points to differ in."""
+LEAST, HIDDEN = 0.5, 0.1
+"""Least variance of a direction of x, as part of what noise alone may show: as much as is likely, and as little as
+a fit may still see something of."""
 SHAPE, SHARP = 3.0, 0.5
 """Of the gamma distribution of a skewed coordinate, usually and for a test. Skewness, which no release tells, lets
 clipping take more from one end of y than from the other, and looks like a dependence. A test that takes x for more
@@ -27,18 +31,20 @@ skewed than it is announces less; one that takes it for less announces what is n
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Points, and the part of each linked function of y that they explain."""
+    """Points, the part of each linked function of y that they explain, and their covariance (p, p)."""
 
     points: Records
     explained: FloatArray
+    covariance: FloatArray
 
 
 def describe(
     evidence: Evidence,
     rng: np.random.Generator,
     links: Links | None = None,
-    factors: FloatArray | None = None,
+    slopes: FloatArray | None = None,
     shape: float = SHAPE,
+    least: float = LEAST,
 ) -> Described:
     """Points that the releases describe, with y depending on x by some links (none: not at all).
 
@@ -51,49 +57,139 @@ def describe(
     evidence : Evidence
     rng : Generator
     links : Links, optional
-        Their slopes are those of the released whitening.
-    factors : ndarray, optional
-        What the slopes are multiplied by.
+    slopes : ndarray of shape (p, r), optional
+        Of the linked functions on x, if not those that the fit found.
     shape : float
         How skewed the coordinates are, less for larger values.
+    least : float
+        Least variance of a direction, as part of what noise alone may show.
     """
-    target, covariance = _clipped_moments(evidence)
-    p, size = len(target), max(POINTS, 20 * len(target))
-    place = _bins(evidence.ranks.probabilities, size, rng)
-    functions = np.zeros((size, 0)) if links is None else links.functions[place]
-    functions = functions - functions.mean(axis=0)
-    slopes = np.zeros((p, 0)) if links is None else evidence.whitening.exact_matrix.T @ links.slopes
-    slopes = slopes if factors is None else slopes * factors
-    gram = functions.T @ functions / size
-    noise = rng.choice([-1.0, 1.0], p) * (rng.gamma(shape, size=(size, p)) - shape) / np.sqrt(shape)
-    lengths = _lengths(evidence, size)
-    mean, stretch = target.copy(), np.ones(size)
+    p = len(evidence.whitening.mean)
+    place = _bins(evidence.ranks.probabilities, max(POINTS, 20 * p), rng)
+    if slopes is None:
+        slopes = np.zeros((p, 0)) if links is None else evidence.slopes(links)
+    functions = np.zeros((len(place), 0)) if links is None else links.functions[place]
+    linked = _Linked(place, functions - functions.mean(axis=0), slopes)
+    return _moved(evidence, place, linked, skewed(len(place), p, shape, rng), least)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curves:
+    """How mean and covariance of a few scores change from group to group of y; overall they are zero and one.
+
+    Attributes
+    ----------
+    group_of : ndarray of shape (bins,)
+        The group of each bin of y.
+    directions : ndarray of shape (p, r)
+        Of the scores, in half widths; of any length and angles.
+    means, covariances : ndarray of shape (groups, r), (groups, r, r)
+    """
+
+    group_of: IntArray
+    directions: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+
+    def times(self, factors: FloatArray) -> "Curves":
+        """Each score with so many times the changes: 0 is none, a number for each score."""
+        one = np.eye(len(factors))
+        mixed = np.sqrt(np.outer(factors, factors))
+        return replace(self, means=self.means * np.sqrt(factors), covariances=one + mixed * (self.covariances - one))
+
+
+def describe_curves(
+    evidence: Evidence, rng: np.random.Generator, curves: Curves, shape: float = SHAPE, least: float = LEAST
+) -> Described:
+    """Points that the releases describe, with scores whose mean and spread depend on y; all else does not.
+
+    The residual has mean zero on every bin and covariance one in every group. Clipping disturbs that by chance, so
+    there are more points than elsewhere; what chance is left makes a test announce less.
+    """
+    p, groups = len(evidence.whitening.mean), int(curves.group_of.max()) + 1
+    place = _bins(evidence.ranks.probabilities, max(4 * POINTS, 20 * p, 4 * p * groups), rng)
+    curved = _Curved(place, curves.group_of[place], curves)
+    return _moved(evidence, place, curved, skewed(len(place), p, shape, rng), least)
+
+
+def skewed(size: int, p: int, shape: float, rng: np.random.Generator) -> FloatArray:
+    """Independent coordinates of variance one, skewed to either side."""
+    return np.asarray(rng.choice([-1.0, 1.0], p) * (rng.gamma(shape, size=(size, p)) - shape) / np.sqrt(shape))
+
+
+class _Pattern(Protocol):
+    """How points depend on y."""
+
+    def standard(self, noise: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Points of mean zero and covariance one, where x has the given root of a covariance; what x explains."""
+
+
+def _moved(evidence: Evidence, place: IntArray, pattern: _Pattern, noise: FloatArray, least: float) -> Described:
+    """Points of a pattern, their mean, covariance and lengths moved to what was released about clipped records."""
+    target, covariance = _clipped_moments(evidence, least)
+    p, lengths = len(target), lengths_of(evidence, len(place))
+    mean, stretch = target.copy(), np.ones(len(place))
     spread = covariance / max(
         kept_share(likely_counts(evidence.lengths, evidence.n), evidence.radii, evidence.radius), 0.05
     )
     for left in reversed(range(ROUNDS)):
-        residual = _standardised(noise * stretch[:, None], place)
-        root = _power(spread, 0.5)
-        towards, explained = _inverse_mean(root @ slopes, gram)
-        rest = _power(np.eye(p) - towards @ gram @ towards.T, 0.5)
-        x = np.clip(mean + (functions @ towards.T + residual @ rest) @ root, -1.0, 1.0)
+        root = power_of(spread, 0.5)
+        points, explained = pattern.standard(noise * stretch[:, None], root)
+        x = np.clip(mean + points @ root, -1.0, 1.0)
         if not left:
             break
         shown = _clipped(x, evidence.radius)
         mean = np.clip(mean + target - shown.mean(axis=0), -1.0, 1.0)
         spread = _congruent(spread, np.cov(shown.T, bias=True).reshape(p, p), covariance)
         if lengths is not None and left < ROUNDS - 2:
-            stretch = _stretched(stretch, np.linalg.norm(x, axis=1), lengths)
-    return Described(Records(x, _responses(evidence, place)), explained)
+            stretch = stretched(stretch, np.linalg.norm(x, axis=1), lengths)
+    return Described(Records(x, _responses(evidence, place)), explained, spread)
 
 
-def _clipped_moments(evidence: Evidence) -> tuple[FloatArray, FloatArray]:
+@dataclass(frozen=True, slots=True)
+class _Linked:
+    """Functions of y (points, r) that have slopes (p, r) on x."""
+
+    place: IntArray
+    functions: FloatArray
+    slopes: FloatArray
+
+    def standard(self, noise: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+        gram = self.functions.T @ self.functions / len(noise)
+        towards, explained = _inverse_mean(root @ self.slopes, gram)
+        rest = power_of(np.eye(len(root)) - towards @ gram @ towards.T, 0.5)
+        return self.functions @ towards.T + standardised(noise, self.place) @ rest, explained
+
+
+@dataclass(frozen=True, slots=True)
+class _Curved:
+    """Scores whose mean and covariance depend on the group of a point."""
+
+    place: IntArray
+    group: IntArray
+    curves: Curves
+
+    def standard(self, noise: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+        residual = _standardised_by_group(noise, self.place, self.group)
+        axes = root @ self.curves.directions
+        axes = axes @ power_of(axes.T @ axes, -0.5)
+        inside = residual @ axes
+        curved = np.empty_like(inside)
+        for group in np.unique(self.group):
+            here = self.group == group
+            curved[here] = self.curves.means[group] + inside[here] @ power_of(self.curves.covariances[group], 0.5)
+        curved -= curved.mean(axis=0)
+        curved = curved @ power_of(curved.T @ curved / len(curved), -0.5)
+        return residual + (curved - inside) @ axes.T, np.zeros(axes.shape[1])
+
+
+def _clipped_moments(evidence: Evidence, least: float) -> tuple[FloatArray, FloatArray]:
     """Mean and covariance of clipped records, in half widths, the known noise taken out of the eigenvalues."""
     p, n = len(evidence.whitening.mean), evidence.n
     mean = np.clip(evidence.moments.value[:p] / n, -1.0, 1.0)
     values, vectors = np.linalg.eigh(upper_to_full(evidence.moments.value[p:] / n, p) - np.outer(mean, mean))
     edge = noise_edge(float(evidence.moments.noise_std[p]) / n, p)
-    seen = np.maximum(without_noise(values, edge), max(edge / 2.0, 1e-12))
+    seen = np.maximum(without_noise(values, edge), max(least * edge, 1e-12))
     return mean, np.asarray((vectors * seen) @ vectors.T)
 
 
@@ -113,7 +209,7 @@ def _responses(evidence: Evidence, place: IntArray) -> FloatArray | IntArray:
     return np.asarray(np.concatenate([lowest, bins.edges])[place])
 
 
-def _lengths(evidence: Evidence, size: int) -> FloatArray | None:
+def lengths_of(evidence: Evidence, size: int) -> FloatArray | None:
     """Lengths of that many points by the released histogram, in increasing order; None where it shows too little."""
     counts = likely_counts(evidence.lengths, evidence.n)
     if (counts > 0).sum() < 3:
@@ -126,7 +222,7 @@ def _lengths(evidence: Evidence, size: int) -> FloatArray | None:
     return np.asarray(lower[bin_of] + (evidence.radii - lower)[bin_of] * np.clip(part, 0.0, 1.0))
 
 
-def _stretched(stretch: FloatArray, have: FloatArray, want: FloatArray) -> FloatArray:
+def stretched(stretch: FloatArray, have: FloatArray, want: FloatArray) -> FloatArray:
     """Factors by which points are stretched, closer to those that give the wanted lengths, in order."""
     wanted = np.empty(len(want))
     wanted[np.argsort(have)] = want
@@ -134,14 +230,35 @@ def _stretched(stretch: FloatArray, have: FloatArray, want: FloatArray) -> Float
     return np.asarray(np.clip(stretch / np.sqrt((stretch**2).mean()), 0.2, 8.0))
 
 
-def _standardised(residual: FloatArray, place: IntArray) -> FloatArray:
+def standardised(residual: FloatArray, place: IntArray) -> FloatArray:
     """Residuals whose mean vanishes on every bin and whose covariance is the identity."""
+    residual = _centred(residual, place)
+    return np.asarray(residual @ power_of(residual.T @ residual / len(residual), -0.5))
+
+
+def _standardised_by_group(residual: FloatArray, place: IntArray, group: IntArray) -> FloatArray:
+    """Residuals whose mean vanishes on every bin and whose covariance is the identity in every group.
+
+    Of a group with hardly more points than coordinates only the mean and the overall size are seen to.
+    """
+    residual = _centred(residual, place)
+    for one in np.unique(group):
+        here = np.flatnonzero(group == one)
+        inside = residual[here]
+        if len(here) > 2 * inside.shape[1]:
+            residual[here] = inside @ power_of(inside.T @ inside / len(here), -0.5)
+        else:
+            residual[here] = inside / max(float(np.sqrt((inside**2).mean())), 1e-12)
+    return residual
+
+
+def _centred(residual: FloatArray, place: IntArray) -> FloatArray:
+    """Without the mean of each bin."""
     used, place = np.unique(place, return_inverse=True)
     member = np.zeros((len(used), len(place)))
     member[place, np.arange(len(place))] = 1.0
     means = (member @ residual) / member.sum(axis=1)[:, None]
-    residual = residual - means[place]
-    return np.asarray(residual @ _power(residual.T @ residual / len(residual), -0.5))
+    return np.asarray(residual - means[place])
 
 
 def _inverse_mean(slopes: FloatArray, gram: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -155,14 +272,15 @@ def _inverse_mean(slopes: FloatArray, gram: FloatArray) -> tuple[FloatArray, Flo
 
 def _congruent(spread: FloatArray, have: FloatArray, want: FloatArray) -> FloatArray:
     """`spread` moved as the covariance of the clipped points would have to move, by at most a factor of two a step."""
-    root, inverse = _power(have, 0.5), _power(have, -0.5)
+    have = have + 1e-9 * max(float(np.trace(want)), 1e-12) * np.eye(len(have))  # all may be clipped to one place
+    root, inverse = power_of(have, 0.5), power_of(have, -0.5)
     values, vectors = np.linalg.eigh(inverse @ want @ inverse)
     move = root @ ((vectors * np.sqrt(np.clip(values, 0.25, 4.0))) @ vectors.T) @ inverse
     moved = move @ spread @ move.T
     return np.asarray((moved + moved.T) / 2.0)
 
 
-def _power(matrix: FloatArray, power: float) -> FloatArray:
+def power_of(matrix: FloatArray, power: float) -> FloatArray:
     """Of a symmetric matrix, eigenvalues raised to a hair above zero."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
     return np.asarray((vectors * np.maximum(values, 1e-10 * max(values[-1], 1e-300)) ** power) @ vectors.T)

@@ -1,6 +1,6 @@
 """Evidence: what a fit released on its way, kept so that more can be said about it afterwards at no further cost."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -23,7 +23,9 @@ RELATION: Relation = "replace"
 """Noise is kept relative to this sensitivity. A line's two sensitivities differ by a constant factor, so that noise
 relative to either is the same noise."""
 
-KEPT = ("radius", "shape")
+SHAPE = ("radius", "shape")
+"""Lines about lengths and moments of records."""
+KEPT = (*SHAPE, "rough")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +58,10 @@ class Heard:
 class Refit(Protocol):
     """A fit that can be made again, on records in half widths of its bounds."""
 
-    def look(self) -> Asking[Links]:
-        """The links that the number of directions is chosen by."""
+    def look(self) -> Asking[Any]:
+        """What the number of directions is chosen by."""
 
-    def run(self, n_directions: int, units: FloatArray | None = None) -> Asking["Seen"]:
+    def run(self, n_directions: int, units: FloatArray | None = None) -> Asking[Any]:
         """The whole fit, on records measured in other units (half widths)."""
 
 
@@ -74,6 +76,12 @@ class Seen:
     def rows(self, k: int) -> FloatArray:
         """The first k directions, in half widths, of any length."""
         return np.asarray((self.to_z.T @ self.links.axes[:, :k]).T)
+
+    def slopes(self, functions: FloatArray) -> FloatArray:
+        """Slopes on x (p, r) that the fit gives functions of y (bins, r), as far as it looked at them."""
+        weight = np.sqrt(self.probabilities)[:, None]
+        parts = np.linalg.pinv(weight * self.links.functions) @ (weight * functions)
+        return np.asarray(self.to_z.T @ self.links.slopes @ parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +106,8 @@ class Evidence:
         The same fit, to be made on a stand-in.
     reading : Reading, optional
         What the half widths were read off, if they were not given.
+    to_z : ndarray of shape (p, p), optional
+        The map from x, in half widths, to what links are about, if that is not the whitening's.
     """
 
     n: float
@@ -110,6 +120,7 @@ class Evidence:
     plan: Plan
     refit: Refit
     reading: Reading | None = None
+    to_z: FloatArray | None = None
 
     @classmethod
     def of(
@@ -120,12 +131,27 @@ class Evidence:
         ranks: Ranks,
         refit: Refit,
         reading: Reading | None = None,
+        names: tuple[str, str] = SHAPE,
     ) -> "Evidence":
-        """What was heard of the rough shape and other steps."""
-        (histogram, lengths), (query, moments) = (_asked(heard, name) for name in KEPT)
+        """What was heard of the rough shape and other steps; `names` are those of its two lines."""
+        (histogram, lengths), (query, moments) = (_asked(heard, name) for name in names)
         plan = Plan(tuple(heard.lines.values()))
         radius = float(query.radius)
         return cls(n, whitening, ranks, lengths, histogram.radii, moments, radius, plan, refit, reading)
+
+    def slopes(self, links: Links) -> FloatArray:
+        """Of the linked functions on x in half widths: (p, r)."""
+        matrix = self.whitening.exact_matrix if self.to_z is None else self.to_z
+        return np.asarray(matrix.T @ links.slopes)
+
+    def doubted(self, rng: np.random.Generator) -> "Evidence":
+        """The same with other moments that the released ones leave possible: as far off as their noise is large.
+
+        Before anything was released all moments were as likely as others, so that this is where the true ones are now.
+        """
+        noise = self.moments.noise_std
+        drawn = self.moments.value + noise * rng.standard_normal(noise.shape)
+        return replace(self, moments=Release(drawn, np.sqrt(2.0) * noise))
 
     def units(self, rng: np.random.Generator) -> FloatArray | None:
         """Half widths that might have been found as well, in those that were; None where they were given."""

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from sfumato.privacy.events import Gaussian, Selection
-from sfumato.privacy.mechanisms import gaussian_std
+from sfumato.privacy.mechanisms import gaussian_std, gumbel_scale
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records
 from sfumato.release import Release
@@ -72,7 +72,7 @@ class StandIn:
         event = self.plan.line(line).event
         assert isinstance(event, Selection)
         scores = query.scores(np.rint(self._sum(query)).astype(np.int64))
-        scale = 2.0 * query.peak(self.relation) / event.epsilon
+        scale = gumbel_scale(query, self.relation, event)
         return np.argsort(-(scores + self.streams[line].gumbel(scale=scale, size=len(scores))))[: event.picks]
 
     def _sum(self, query: BoundedSum) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from sfumato.bounds import Bounds
-from sfumato.forecast.belief import Level, Verdict
+from sfumato.forecast.assessment import Level, Verdict
 from sfumato.methods.parameters import directions_of
 from sfumato.privacy.unit import MOST_ROWS
 from sfumato.schema import (
@@ -183,6 +183,11 @@ PLACE: dict[str, Reader] = {
     "bounds": bounds("p"),
     "unseen": optional(some_places("p")),
 }
+JUDGED: dict[str, Reader] = {
+    "privacy_errors": optional(array("k", "p", gaps=True, most=HUGE)),
+    "verdict": optional(VERDICT),
+}
+"""What is said about the directions of a fit."""
 EXPLAINING = DIRECTIONS | PLACE | {"choice": CHOICE}
 COMPONENTS = DIRECTIONS | PLACE | {"explained_variance_ratio": series(most="k")}
 SCALE: dict[str, Reader] = {

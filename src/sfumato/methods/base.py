@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from types import FrameType
 from typing import Any, Protocol, Self
 
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, GivenBounds, Grid, PartialBounds
+from sfumato.bounds import Bounds, GivenBounds, Grid, PartialBounds, by_column
 from sfumato.errors import PrivacyWarning
+from sfumato.forecast.assessment import Assessment, Verdict
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import first_rows, fit_source, has_ids, transform_array
@@ -32,6 +34,7 @@ from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response
 from sfumato.settings import adder_of
 from sfumato.sources import ResponseKind, Source, declared_response
+from sfumato.steps.dimension import Choice
 from sfumato.steps.location import Located, Location, check_search, location_share
 from sfumato.typing import FloatArray, IntArray
 
@@ -196,6 +199,52 @@ class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
         return len(self.directions_)
 
 
+class Assessed:
+    """A fit that says how far its directions are to be believed, from its releases alone, when it is first asked.
+
+    A subclass calls `_keep_belief`; there is nothing to ask of a fit about which nothing can be said.
+    """
+
+    _belief: Assessment | None
+
+    def _keep_belief(self, belief: Assessment | None) -> None:
+        for name in ("standard_errors_", "privacy_errors_", "choice_", "verdict_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
+        self._belief = belief
+
+    @property
+    def _assessment(self) -> Assessment:
+        belief = self.__dict__.get("_belief")
+        if belief is None:
+            raise AttributeError("nothing is said about the directions of this estimator")
+        assert isinstance(belief, Assessment)
+        return belief
+
+    @cached_property
+    def standard_errors_(self) -> FloatArray:
+        """Root mean square error of `directions_`."""
+        return self._wide(self._assessment.errors.directions)
+
+    @cached_property
+    def privacy_errors_(self) -> FloatArray:
+        """The part of `standard_errors_` that privacy noise alone makes."""
+        return self._wide(self._assessment.privacy_errors.directions)
+
+    @cached_property
+    def choice_(self) -> Choice:
+        """The number of directions, and what it rests on."""
+        return self._assessment.tested
+
+    @cached_property
+    def verdict_(self) -> Verdict:
+        """Whether the fit would come out the same again."""
+        return self._assessment.verdict
+
+    def _wide(self, rows: FloatArray) -> FloatArray:
+        """Rows about the features of the fit, as rows about all features."""
+        return rows
+
+
 @dataclass(eq=False, repr=False)
 class ExplainingReducer(PrivateReducer):
     """Finds directions of x that explain a response."""
@@ -276,7 +325,7 @@ def _search(estimator: Any, known: PartialBounds, n_records: int | None, *given:
 
 def _names_all(known: PartialBounds, *given: Any) -> bool:
     """Whether "search" was said of every feature of which nothing is known."""
-    said = [value for one in given if isinstance(one, Mapping) for value in one.values()]
+    said = [value for one in map(by_column, given) if isinstance(one, Mapping) for value in one.values()]
     return 0 < known.unknown.size <= sum(isinstance(value, str) for value in said)
 
 

@@ -2,17 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, GivenBounds
+from sfumato.bounds import Bounds, GivenBounds, Grid
 from sfumato.errors import InputError
+from sfumato.forecast.evidence import Evidence, Heard
+from sfumato.forecast.family import Known, PairBelief
 from sfumato.forecast.populations import WIDEST, PointPopulation, random_distance, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.methods.about import BOX, CHOICE, PARAMETERS, About, Attack, finding, method_among
-from sfumato.methods.base import ComponentReducer, location_of_pair, open_session
+from sfumato.methods.about import BOX, CHOICE, JUDGED, PARAMETERS, About, Attack, finding, method_among
+from sfumato.methods.base import Assessed, ComponentReducer, location_of_pair, open_session
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import paired_source, second_array
 from sfumato.methods.parameters import chosen_method, directions_of, sizes_of
@@ -24,8 +27,10 @@ from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Records, Response
 from sfumato.schema import HUGE, Node, Reader, array, bounds, optional, said_of_bounds, series, some_places
 from sfumato.sources import ResponseKind, Source
+from sfumato.statistics.histograms import Bins
 from sfumato.steps.cca import Canonical, Counting, JointPairs, canonical, orthonormal_rows
 from sfumato.steps.location import Located, Locating, Location, assume_bounds
+from sfumato.steps.ranks import Ranks
 from sfumato.steps.subspace import subspace_distance
 from sfumato.typing import FloatArray
 
@@ -105,16 +110,57 @@ class CanonicalTask:
         size, k = self.n_features + self.n_targets, self.n_directions or 1
         return Prospect((("refined", self),), CorrelatedPairs(size, k, n_targets=self.n_targets))
 
-    def run(self) -> Asking[tuple[Located, FloatArray, Canonical]]:
-        """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y."""
-        located, n = yield from self.prepare()
-        return located, *(yield from PAIRS.run(located.grid, self.n_features, n, self.n_directions))
+    def run(self) -> Asking[tuple[Located, FloatArray, Canonical, PairBelief | None]]:
+        """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y; what to believe."""
+        (located, n), heard = (yield from self.prepare()), Heard()
+        p, grid = self.n_features, located.grid
+        mean, found, joint = yield from heard.of(PAIRS.run(grid, p, n, self.n_directions))
+        ranks = Ranks(Bins(np.empty(0)), np.ones(1), n)  # there is no response
+        again = PairsAgain(p, grid.n_features, n)
+        evidence = Evidence.of(heard, n, joint.whitening, ranks, again, located.reading)
+        root = joint.whitening.inverse
+        noise = np.full(joint.matrix.shape, joint.noise_std / np.sqrt(2.0))
+        known = Known((mean - grid.centre) / grid.half_width, joint.matrix, root, noise)
+        weights = block_rows(found.x_weights * grid.half_width[:p], found.y_weights * grid.half_width[p:])
+        return located, mean, found, PairBelief(evidence, known, weights, p, found.choice, grid.half_width)
 
     def prepare(self) -> Asking[tuple[Located, float]]:
         """Bounds of all columns and number of records, given or bought."""
         size = self.n_features + self.n_targets
         located = yield from Locating(self.bounds).run(size, self.n_records)
         return located, float(self.n_records) if self.n_records is not None else (yield from Counting(size).run())
+
+
+@dataclass(frozen=True, slots=True)
+class PairsAgain:
+    """The same pairs of n records in half widths of the bounds."""
+
+    n_features: int
+    size: int
+    n: float
+
+    def look(self) -> Asking[FloatArray]:
+        """Canonical correlations."""
+        return (yield from self._found(None, None)).choice.singular_values
+
+    def run(self, n_directions: int, units: FloatArray | None = None) -> Asking[FloatArray]:
+        """Weights of x, zero on y, and then those of y, zero on x: in half widths."""
+        found = yield from self._found(n_directions, units)
+        return block_rows(found.x_weights, found.y_weights)
+
+    def _found(self, k: int | None, units: FloatArray | None) -> Asking[Canonical]:
+        grid = Grid(np.zeros(self.size), np.ones(self.size) if units is None else units)
+        return (yield from PAIRS.run(grid, self.n_features, self.n, k))[1]
+
+
+def block_rows(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Rows about two tables side by side.
+
+    >>> block_rows(np.ones((1, 2)), np.ones((1, 1)))
+    array([[1., 1., 0.],
+           [0., 0., 1.]])
+    """
+    return np.block([[x, np.zeros((len(x), y.shape[1]))], [np.zeros((len(y), x.shape[1])), y]])
 
 
 def _bounded(rows: FloatArray) -> bool:
@@ -130,7 +176,9 @@ RELEASED: dict[str, Reader] = {
     "bounds": bounds("p + q"),
     "unseen": optional(some_places("p + q")),
     "choice": CHOICE,
-}
+    "standard_errors": optional(array("k", "p", gaps=True, most=HUGE)),
+    "y_standard_errors": optional(array("k", "q", gaps=True, most=HUGE)),
+} | JUDGED
 
 
 def finish_pairs(estimator: Any, node: Node) -> None:
@@ -148,7 +196,7 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
 
 
 @dataclass(eq=False, repr=False)
-class PrivateCCA(ComponentReducer):
+class PrivateCCA(Assessed, ComponentReducer):
     """Pairs of directions of two tables that are most correlated, without revealing any one record.
 
     A record is a row of both tables together.
@@ -176,8 +224,13 @@ class PrivateCCA(ComponentReducer):
         Orthonormal rows; the first j span what the first j weights span.
     correlations_ : ndarray of shape (n_directions,)
         Released canonical correlations, in [0, 1]. Also called `eigenvalues_`.
+    standard_errors_, privacy_errors_, y_standard_errors_ : ndarray
+        Root mean square error of `directions_`, by sampling and noise; the part that privacy noise alone makes; that
+        of `y_directions_`.
+    verdict_ : Verdict
+        Whether the pairs would come out the same on a fresh sample: "reliable", "weak" or "noise".
     choice_, mean_, y_mean_, bounds_, ledger_
-        How many directions and why; released means; bounds of all columns; every release with its cost.
+        How many directions and why, with a test of each; released means; bounds of all columns; every release.
     feature_names_in_, y_feature_names_in_ : ndarray of str
         Names of the columns, where the tables have them.
 
@@ -233,15 +286,28 @@ class PrivateCCA(ComponentReducer):
         p = int(self.n_features_in_)
         return self._pair(p, n_features - p, n_records)
 
-    def _keep(self, outcome: tuple[Located, FloatArray, Canonical], ledger: Ledger) -> None:
-        (located, mean, found), p = outcome, int(self.n_features_in_)
+    def _keep(self, outcome: tuple[Located, FloatArray, Canonical, PairBelief | None], ledger: Ledger) -> None:
+        (located, mean, found, belief), p = outcome, int(self.n_features_in_)
         self._keep_bounds(located)
         self.x_weights_, self.y_weights_ = found.x_weights, found.y_weights
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
         self.correlations_ = self.eigenvalues_ = found.correlations
         self.mean_, self.y_mean_ = mean[:p], mean[p:]
-        self.choice_ = found.choice
+        self.__dict__.pop("y_standard_errors_", None)
+        self._keep_belief(belief)
+        if belief is None:
+            self.choice_ = found.choice
         self.ledger_ = ledger
+
+    @cached_property
+    def y_standard_errors_(self) -> FloatArray:
+        """Root mean square error of `y_directions_`."""
+        k, p = len(self.directions_), int(self.n_features_in_)
+        return self._assessment.errors.directions[k:, p:]
+
+    def _wide(self, rows: FloatArray) -> FloatArray:
+        """Those about x."""
+        return rows[: len(self.directions_), : int(self.n_features_in_)]
 
     def transform(self, X: Any, y: Any = None) -> Any:
         """Coordinates along `directions_`, and with y given also those along `y_directions_`; keep them private."""

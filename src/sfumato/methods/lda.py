@@ -1,7 +1,7 @@
 """PrivateLDA: linear discriminant analysis with a differential-privacy guarantee."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
+from sfumato.forecast.evidence import Evidence, Heard, Seen
+from sfumato.forecast.family import DiscriminantBelief
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import (
@@ -18,6 +20,7 @@ from sfumato.methods.about import (
     CODES,
     EXPLAINING,
     EXPLAINING_OPTIONS,
+    JUDGED,
     NAMES,
     PARAMETERS,
     About,
@@ -25,7 +28,7 @@ from sfumato.methods.about import (
     finding,
     method_among,
 )
-from sfumato.methods.base import ExplainingReducer, location_of, open_session
+from sfumato.methods.base import Assessed, ExplainingReducer, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
@@ -36,7 +39,7 @@ from sfumato.schema import HUGE, Node, array, places, record
 from sfumato.sources import ResponseKind, Source
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.lda import ClassMeans, Discriminant, Rule, rule
-from sfumato.steps.links import Spectrum, directions_in_x
+from sfumato.steps.links import Links, Spectrum, directions_in_x, links_of
 from sfumato.steps.location import Located, Locating, Location
 from sfumato.steps.ranks import MOST_CLASSES, Ranking, Ranks
 from sfumato.steps.shape import RoughShape
@@ -108,6 +111,7 @@ class DiscriminantOutcome:
     rule: Rule
     located: Located
     centre: FloatArray
+    belief: DiscriminantBelief | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,24 +140,34 @@ class DiscriminantTask:
 
     def run(self) -> Asking[DiscriminantOutcome]:
         """Walk the plan."""
-        located, ranks, n = yield from self.prepare()
-        whitening = yield from SHAPE.run(located.grid, n)
-        return self.outcome(located, whitening, (yield from self.solve(whitening, ranks, n)))
+        heard = Heard()
+        located, ranks, n = yield from self.prepare(heard)
+        whitening = yield from heard.of(SHAPE.run(located.grid, n))
+        fit = yield from heard.of(self.solve(whitening, ranks, n, self.n_directions))
+        outcome, to_z = self.outcome(located, whitening, fit), fit.root @ whitening.exact_matrix
+        again, links = DiscriminantAgain(self, ranks), class_links(fit, ranks)
+        evidence = replace(Evidence.of(heard, n, whitening, ranks, again, located.reading), to_z=to_z)
+        signs, half_width = np.ones(fit.choice.n_directions), located.grid.half_width
+        belief = DiscriminantBelief(evidence, links, links, fit.choice, half_width, signs, True)
+        return replace(outcome, belief=belief)
 
-    def prepare(self) -> Asking[tuple[Located, Ranks, float]]:
-        """Bounds, shares of the classes and number of records, given or bought."""
+    def prepare(self, heard: Heard | None = None) -> Asking[tuple[Located, Ranks, float]]:
+        """Bounds, shares of the classes and number of records, given or bought; `heard` remembers the shares."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
-        ranks = yield from self.ranking.run(self.n_records)
-        n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        return located, ranks, n
+        ranks = yield from (heard or Heard()).of(self.ranking.run(self.n_records))
+        return located, ranks, self.records_of(ranks)
+
+    def records_of(self, ranks: Ranks) -> float:
+        """The number of records, public or released."""
+        return float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
 
     def codes(self, ranks: Ranks) -> int:
         """Codes that are classes; where classes are declared the last one is all others."""
         return ranks.bins.count if self.response.hashed else ranks.bins.count - 1
 
-    def solve(self, whitening: Whitening, ranks: Ranks, n: float) -> Asking[Discriminant]:
+    def solve(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Discriminant]:
         """Directions in the coordinates of the whitening."""
-        return (yield from MEANS.run(whitening, ranks, self.codes(ranks), n, self.n_directions))
+        return (yield from MEANS.run(whitening, ranks, self.codes(ranks), n, n_directions))
 
     def outcome(self, located: Located, whitening: Whitening, fit: Discriminant) -> DiscriminantOutcome:
         """The fit in the units of x."""
@@ -163,6 +177,36 @@ class DiscriminantTask:
         spectrum = directions_in_x(fit.coefficients, fit.noise_std, fit.root @ to_z, fit.choice.n_directions)
         centre = grid.centre + whitening.mean * grid.half_width + back @ fit.mean
         return DiscriminantOutcome(spectrum, fit, rule(fit.moments, back, spectrum.directions), located, centre)
+
+
+@dataclass(frozen=True, slots=True)
+class DiscriminantAgain:
+    """The same fit on records in half widths of its bounds."""
+
+    task: DiscriminantTask
+    ranks: Ranks
+
+    def look(self) -> Asking[Links]:
+        """The links that the number of directions is chosen by."""
+        return (yield from self.run(self.task.n_directions)).links
+
+    def run(self, n_directions: int | None, units: FloatArray | None = None) -> Asking[Seen]:
+        """The whole fit, on records measured in other units (half widths)."""
+        task, p = self.task, self.task.n_features
+        ranks = yield from task.ranking.count(self.ranks.bins, task.n_records)
+        n = task.records_of(ranks)
+        whitening = yield from SHAPE.run(Grid(np.zeros(p), np.ones(p) if units is None else units), n)
+        fit = yield from task.solve(whitening, ranks, n, n_directions)
+        to_z = fit.root @ whitening.exact_matrix / whitening.source.half_width
+        return Seen(class_links(fit, ranks), ranks.probabilities, to_z)
+
+
+def class_links(fit: Discriminant, ranks: Ranks) -> Links:
+    """How indicators of the classes depend on x: the coefficients are least squares for these."""
+    shares = fit.moments.shares
+    table = np.zeros((ranks.bins.count, len(shares)))
+    table[fit.used] = np.diag(1.0 / np.sqrt(shares)) - np.sqrt(shares)  # of all other codes nothing is known
+    return links_of(fit.coefficients, np.pad(table, ((0, 0), (0, fit.coefficients.shape[1] - len(shares)))))
 
 
 def _names_its_classes(estimator: Any) -> bool:
@@ -190,7 +234,7 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLDA(ExplainingReducer):
+class PrivateLDA(Assessed, ExplainingReducer):
     """Directions that tell classes apart, and a classifier, without revealing any one record.
 
     Parameters
@@ -199,7 +243,7 @@ class PrivateLDA(ExplainingReducer):
         The total privacy budget of everything that touches the data, found bounds included.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
         privately, and charged.
     classes : sequence, optional
@@ -215,14 +259,16 @@ class PrivateLDA(ExplainingReducer):
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, most telling first.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
+        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Part of the variance along the direction that lies between classes, in [0, 1].
     centres_, priors_ : ndarray of shape (n_classes_found, n_directions), (n_classes_found,)
         Released class means in the coordinates of `transform`, and shares of the classes.
+    verdict_ : Verdict
+        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
     choice_, mean_, bounds_, ledger_
-        How many directions and why; released mean; bounds given or found; every release with its cost.
+        How many directions and why, with a test of each; released mean; bounds given or found; every release.
 
     Examples
     --------
@@ -249,7 +295,7 @@ class PrivateLDA(ExplainingReducer):
         options=(*EXPLAINING_OPTIONS, "method"),
         meaning="{:.1%} between classes",
         parameters=PARAMETERS | method_among(METHODS) | CLASSES,
-        released=EXPLAINING | {"rule": RULE, "used": places("h", "codes")},
+        released=EXPLAINING | JUDGED | {"rule": RULE, "used": places("h", "codes")},
         finish=finish_rule,
         attacks=_attacks,
     )
@@ -268,11 +314,12 @@ class PrivateLDA(ExplainingReducer):
 
     def _keep(self, outcome: DiscriminantOutcome, ledger: Ledger) -> None:
         self.directions_ = outcome.spectrum.directions
-        self.standard_errors_ = outcome.spectrum.standard_errors
+        self._keep_belief(outcome.belief)
+        if outcome.belief is None:
+            self.standard_errors_, self.choice_ = outcome.spectrum.standard_errors, outcome.fit.choice
         self.eigenvalues_ = outcome.fit.eigenvalues
         self.centres_ = outcome.rule.centres
         self.priors_ = np.exp(outcome.rule.priors)
-        self.choice_ = outcome.fit.choice
         self.mean_ = outcome.centre
         self._keep_bounds(outcome.located)
         self.ledger_ = ledger

@@ -6,20 +6,26 @@ from typing import Any, ClassVar, Self, cast, get_args
 
 import numpy as np
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
+from sfumato.forecast.evidence import Evidence, Heard
+from sfumato.forecast.family import ComponentBelief, Known, shares_of_rest
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.methods.about import COMPONENTS, PARAMETERS, About, Attack, method_among, searching
-from sfumato.methods.base import ComponentReducer, bounds_only, common_scale, open_session
+from sfumato.methods.about import COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
+from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
+from sfumato.statistics.histograms import Bins
+from sfumato.statistics.whitening import Whitening
+from sfumato.steps.dimension import Choice
 from sfumato.steps.location import Located, Locating, Location
 from sfumato.steps.pca import Components, Method, Principal, descending, standard_errors
+from sfumato.steps.ranks import Ranks
 from sfumato.steps.subspace import subspace_distance
 from sfumato.typing import FloatArray
 
@@ -82,11 +88,47 @@ class PrincipalTask:
         fits = tuple((method, replace(self, method=method)) for method in get_args(Method))
         return Prospect(fits, SpikedCovariance(self.n_features, self.n_directions))
 
-    def run(self) -> Asking[tuple[Located, Principal]]:
+    def run(self) -> Asking[tuple[Located, Principal, ComponentBelief]]:
         """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
+        grid, heard = common_scale(located), Heard()
         components = Components(1.0, self.method)
-        return located, (yield from components.run(common_scale(located), self.n_records, self.n_directions))
+        found = yield from heard.of(components.run(grid, self.n_records, self.n_directions))
+        again = ComponentsAgain(components, self.n_features, self.n_records, self.n_directions)
+        return located, found, component_belief(heard, found, grid, again)
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentsAgain:
+    """The same components on records in half widths of the bounds."""
+
+    components: Components
+    n_features: int
+    n_records: int | None
+    n_directions: int
+
+    def look(self) -> Asking[FloatArray]:
+        """What each component has of the variance that is left."""
+        return shares_of_rest((yield from self._found()).values)
+
+    def run(self, n_directions: int, units: FloatArray | None = None) -> Asking[FloatArray]:
+        """Directions; all features are measured in one unit, whichever it is."""
+        return np.asarray((yield from self._found()).vectors[:, :n_directions].T)
+
+    def _found(self) -> Asking[Principal]:
+        grid = Grid(np.zeros(self.n_features), np.ones(self.n_features))
+        return (yield from self.components.run(grid, self.n_records, self.n_directions))
+
+
+def component_belief(heard: Heard, found: Principal, grid: Grid, again: ComponentsAgain) -> ComponentBelief:
+    """What the releases say about components."""
+    p, k = grid.n_features, again.n_directions
+    whitening = Whitening(grid, np.eye(p), found.mean, float(np.sqrt(p)))
+    ranks = Ranks(Bins(np.empty(0)), np.ones(1), found.total)  # there is no response
+    evidence = Evidence.of(heard, found.total, whitening, ranks, again, names=("radius", "rough"))
+    known = Known(found.mean, np.diag(found.values), found.vectors, found.noise)
+    choice = Choice(k, shares_of_rest(found.values), np.nan, True)
+    return ComponentBelief(evidence, known, found.edge, choice, grid.half_width)
 
 
 def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
@@ -98,7 +140,7 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
 
 
 @dataclass(eq=False, repr=False)
-class PrivatePCA(ComponentReducer):
+class PrivatePCA(Assessed, ComponentReducer):
     """Leading principal components, without revealing any one record.
 
     Parameters
@@ -107,7 +149,7 @@ class PrivatePCA(ComponentReducer):
         Number of components.
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; generous ones cost nothing, because the length
         at which records are clipped is found privately. None: location and scale are found privately too.
     method : {"auto", "refined", "one-shot"}
@@ -123,12 +165,14 @@ class PrivatePCA(ComponentReducer):
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, largest variance first.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
+        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Variance along each direction, in squared units of x; corrected for clipping on average only.
     explained_variance_ratio_ : ndarray of shape (n_directions,)
         The same over the variance of all features.
+    verdict_ : Verdict
+        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
     mean_ : ndarray of shape (n_features,)
         Released centre.
     bounds_ : Bounds
@@ -163,7 +207,7 @@ class PrivatePCA(ComponentReducer):
         meaning="{:.1%} of the variance",
         own_units=True,
         parameters=PARAMETERS | method_among(METHODS),
-        released=COMPONENTS,
+        released=COMPONENTS | JUDGED,
         attacks=_attacks,
     )
 
@@ -181,13 +225,15 @@ class PrivatePCA(ComponentReducer):
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         return replace(task, method=cast(Method, task.prospect().best(budget, n_records, relation)))
 
-    def _keep(self, outcome: tuple[Located, Principal], ledger: Ledger) -> None:
-        located, found = outcome
+    def _keep(self, outcome: tuple[Located, Principal, ComponentBelief | None], ledger: Ledger) -> None:
+        located, found, belief = outcome
         grid = common_scale(located)
         k = int(self.n_directions)
         variance = np.maximum(found.values, 0.0)
         self.directions_ = found.vectors[:, :k].T.copy()
-        self.standard_errors_ = standard_errors(found.values, found.vectors, found.noise, k)
+        self._keep_belief(belief)
+        if belief is None:
+            self.standard_errors_ = standard_errors(found.values, found.vectors, found.noise, k)
         self.eigenvalues_ = variance[:k] * grid.half_width[0] ** 2
         self.explained_variance_ratio_ = variance[:k] / max(float(variance.sum()), 1e-300)
         self.mean_ = grid.centre + found.mean * grid.half_width

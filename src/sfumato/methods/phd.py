@@ -16,23 +16,19 @@ from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.methods.about import EXPLAINING, PARAMETERS, About, Attack, finding
+from sfumato.methods.about import EXPLAINING, JUDGED, PARAMETERS, About, Attack, finding
 from sfumato.methods.base import location_of
 from sfumato.methods.parameters import directions_of
-from sfumato.methods.second_order import EvenResponse, KernelReducer, SecondOrderOutcome
+from sfumato.methods.second_order import SHAPE, EvenResponse, KernelReducer, SecondOrderOutcome, walk_kernel
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
 from sfumato.steps.hessian import HalfMoments, largest_in_size
-from sfumato.steps.links import directions_in_x
 from sfumato.steps.location import Locating, Location
 from sfumato.steps.ranks import Ranking
-from sfumato.steps.shape import RoughShape
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
 from sfumato.typing import FloatArray
-
-SHAPE = RoughShape(0.03, 0.13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +62,12 @@ class HessianTask:
         return Ranking(self.response, 0.06)
 
     @property
-    def halves(self) -> HalfMoments:
+    def kernel_step(self) -> HalfMoments:
         return HalfMoments(0.70)
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.halves)
+        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.kernel_step)
 
     def prospect(self) -> Prospect:
         """On a numeric response that depends on a direction evenly."""
@@ -79,14 +75,7 @@ class HessianTask:
 
     def run(self) -> Asking[SecondOrderOutcome]:
         """Walk the plan."""
-        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
-        grid, ranks = located.grid, (yield from self.ranking.run(self.n_records))
-        n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        whitening = yield from SHAPE.run(grid, n)
-        fit = yield from self.halves.run(whitening, ranks, n, self.n_directions)
-        to_z = fit.root @ whitening.exact_matrix / grid.half_width
-        spectrum = directions_in_x(fit.coefficients, fit.noise_std, to_z, fit.choice.n_directions)
-        return SecondOrderOutcome(spectrum, fit, located, grid.centre + whitening.mean * grid.half_width)
+        return (yield from walk_kernel(self, power=2.0))
 
 
 def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
@@ -108,7 +97,7 @@ class PrivatePHD(KernelReducer):
         The total privacy budget of everything that touches the data, found bounds included.
     n_directions : int or "auto"
         "auto" counts the eigenvalues that stand out of the known noise and of sampling; this costs nothing.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
         privately, and charged.
     relation, rows_per_person, rho, ledger, random_state
@@ -118,13 +107,15 @@ class PrivatePHD(KernelReducer):
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, most curved first.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
+        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Of the mean Hessian of the sign of the rank: positive where large y are far out along the direction, negative
         where they are near its middle.
+    verdict_ : Verdict
+        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
     choice_, mean_, bounds_, ledger_
-        How many directions and why; released centre; bounds given or found; every release with its cost.
+        How many directions and why, with a test of each; released centre; bounds given or found; every release.
 
     Examples
     --------
@@ -144,7 +135,7 @@ class PrivatePHD(KernelReducer):
         options=("response", "response_kind"),
         meaning="eigenvalue {:.2g}",
         parameters=PARAMETERS,
-        released=EXPLAINING,
+        released=EXPLAINING | JUDGED,
         attacks=_attacks,
     )
 

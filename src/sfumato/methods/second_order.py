@@ -3,17 +3,20 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
+from sfumato.forecast.described import Curves
+from sfumato.forecast.evidence import Evidence, Heard
+from sfumato.forecast.family import CurvedBelief, orthonormal_in_order
 from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, PARAMETERS, About, Attack, finding
-from sfumato.methods.base import ExplainingReducer, location_of, open_session
+from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, JUDGED, PARAMETERS, About, Attack, finding
+from sfumato.methods.base import Assessed, ExplainingReducer, Planned, location_of, open_session
 from sfumato.methods.parameters import directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
@@ -21,9 +24,9 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
 from sfumato.schema import whole
 from sfumato.sources import ResponseKind
-from sfumato.steps.links import Spectrum, directions_in_x
+from sfumato.statistics.whitening import Whitening
 from sfumato.steps.location import Located, Locating, Location
-from sfumato.steps.ranks import Ranking
+from sfumato.steps.ranks import Ranking, Ranks
 from sfumato.steps.second_order import (
     Kernel,
     SecondOrder,
@@ -79,7 +82,7 @@ class EvenResponse(PointPopulation):
         return np.array([np.sqrt((piece**2).mean()) for piece in pieces])
 
     def distance(self, outcome: Any) -> float:
-        return subspace_distance(outcome.spectrum.directions, np.eye(1, self.n_features))
+        return subspace_distance(outcome.directions, np.eye(1, self.n_features))
 
     def plain_distance(self, points: Records, counts: FloatArray) -> float:
         """The kernel of exact slice moments: none of its noise to take out."""
@@ -112,12 +115,12 @@ class SecondOrderTask:
         return Ranking(self.response, 0.06)
 
     @property
-    def slices(self) -> SliceKernel:
+    def kernel_step(self) -> SliceKernel:
         return SliceKernel(0.70, self.kernel, self.n_slices)
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.slices)
+        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.kernel_step)
 
     def prospect(self) -> Prospect | None:
         """The one method, on a numeric response that depends on a direction evenly; for classes there is no theory."""
@@ -128,29 +131,96 @@ class SecondOrderTask:
 
     def run(self) -> Asking["SecondOrderOutcome"]:
         """Walk the plan."""
-        located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
-        grid = located.grid
-        ranks = yield from self.ranking.run(self.n_records)
-        n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-        whitening = yield from SHAPE.run(grid, n)
-        fit = yield from self.slices.run(whitening, ranks, n, self.n_directions)
-        to_z = fit.root @ whitening.exact_matrix / grid.half_width
-        spectrum = directions_in_x(fit.coefficients, fit.noise_std, to_z, fit.choice.n_directions)
-        return SecondOrderOutcome(spectrum, fit, located, grid.centre + whitening.mean * grid.half_width)
+        return (yield from walk_kernel(self, power=1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class SecondOrderOutcome:
     """Everything a fit learnt, from releases alone; `centre` is in the units of x."""
 
-    spectrum: Spectrum
+    directions: FloatArray
     fit: SecondOrder
     located: Located
     centre: FloatArray
+    belief: CurvedBelief
+
+
+class KernelStep(Protocol):
+    """A step that finds the eigenvectors of a kernel of slice moments."""
+
+    def run(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[SecondOrder]:
+        """The leading ones."""
+
+
+class KernelTask(Planned, Protocol):
+    """What is public about a fit whose directions are eigenvectors of a kernel."""
+
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def n_records(self) -> int | None: ...
+    @property
+    def n_directions(self) -> int | None: ...
+    @property
+    def bounds(self) -> Bounds | Location: ...
+    @property
+    def ranking(self) -> Ranking: ...
+    @property
+    def kernel_step(self) -> KernelStep: ...
+
+    def run(self) -> Asking[SecondOrderOutcome]:
+        """Walk the plan."""
+
+
+def walk_kernel(task: KernelTask, power: float) -> Asking[SecondOrderOutcome]:
+    """Bounds, ranks, shape and the kernel; `power` is that of an eigenvalue that is quadratic in slice moments."""
+    located, heard = (yield from Locating(task.bounds).run(task.n_features, task.n_records)), Heard()
+    grid, ranks = located.grid, (yield from heard.of(task.ranking.run(task.n_records)))
+    n = _records_of(task, ranks)
+    whitening = yield from heard.of(SHAPE.run(grid, n))
+    fit = yield from heard.of(task.kernel_step.run(whitening, ranks, n, task.n_directions))
+    to_z, axes = fit.root @ whitening.exact_matrix, fit.axes
+    means = fit.slices.means @ axes
+    within = axes.T @ fit.slices.seconds @ axes - means[:, :, None] * means[:, None, :]
+    evidence = Evidence.of(heard, n, whitening, ranks, KernelAgain(task, ranks), located.reading)
+    curves = Curves(fit.slice_of, to_z.T @ axes, means, within)
+    belief = CurvedBelief(evidence, curves, fit.choice, grid.half_width, power)
+    directions = orthonormal_in_order(axes.T @ to_z / grid.half_width)
+    centre = grid.centre + whitening.mean * grid.half_width
+    return SecondOrderOutcome(directions, fit, located, centre, belief)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelAgain:
+    """The same fit on records in half widths of its bounds."""
+
+    task: KernelTask
+    ranks: Ranks
+
+    def look(self) -> Asking[FloatArray]:
+        """Eigenvalues."""
+        fit = (yield from self._fit(self.task.n_directions, None))[0]
+        return fit.choice.singular_values
+
+    def run(self, n_directions: int, units: FloatArray | None = None) -> Asking[FloatArray]:
+        """Directions, in half widths."""
+        fit, whitening = yield from self._fit(n_directions, units)
+        return np.asarray(fit.axes.T @ fit.root @ whitening.exact_matrix / whitening.source.half_width)
+
+    def _fit(self, k: int | None, units: FloatArray | None) -> Asking[tuple[SecondOrder, Whitening]]:
+        task, p = self.task, self.task.n_features
+        ranks = yield from task.ranking.count(self.ranks.bins, task.n_records)
+        n = _records_of(task, ranks)
+        whitening = yield from SHAPE.run(Grid(np.zeros(p), np.ones(p) if units is None else units), n)
+        return (yield from task.kernel_step.run(whitening, ranks, n, k)), whitening
+
+
+def _records_of(task: KernelTask, ranks: Ranks) -> float:
+    return float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
 
 
 @dataclass(eq=False, repr=False)
-class KernelReducer(ExplainingReducer):
+class KernelReducer(Assessed, ExplainingReducer):
     """``fit`` and what it keeps, for directions that are eigenvectors of a kernel of slice moments."""
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
@@ -161,10 +231,9 @@ class KernelReducer(ExplainingReducer):
         return self._fit(open_session(self, X, y, groups, response_kind))
 
     def _keep(self, outcome: SecondOrderOutcome, ledger: Ledger) -> None:
-        self.directions_ = outcome.spectrum.directions
-        self.standard_errors_ = outcome.spectrum.standard_errors
+        self.directions_ = outcome.directions
         self.eigenvalues_ = outcome.fit.eigenvalues
-        self.choice_ = outcome.fit.choice
+        self._keep_belief(outcome.belief)
         self.mean_ = outcome.centre
         self._keep_bounds(outcome.located)
         self.ledger_ = ledger
@@ -202,7 +271,7 @@ def _about(title: str, make: Callable[[], type]) -> About:
         options=(*EXPLAINING_OPTIONS, "slices"),
         meaning="eigenvalue {:.2g}",
         parameters=PARAMETERS | {"n_slices": whole(2, 48)} | CLASSES,
-        released=EXPLAINING,
+        released=EXPLAINING | JUDGED,
         attacks=attacks,
     )
 
@@ -218,7 +287,7 @@ class PrivateSAVE(_SecondOrder):
         The total privacy budget of everything that touches the data, found bounds included.
     n_directions : int or "auto"
         "auto" counts the eigenvalues that stand out of the known noise; this costs nothing.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
         privately, and charged.
     n_slices : int
@@ -232,12 +301,14 @@ class PrivateSAVE(_SecondOrder):
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, most explaining first.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        What the known noise alone adds to the directions (first order; sampling error is not in it).
+    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
+        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Of the kernel, above its middle eigenvalue.
+    verdict_ : Verdict
+        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
     choice_, mean_, bounds_, ledger_
-        How many directions and why; released centre; bounds given or found; every release with its cost.
+        How many directions and why, with a test of each; released centre; bounds given or found; every release.
 
     Examples
     --------

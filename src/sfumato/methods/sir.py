@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.forecast.belief import Belief, Verdict, choose_by_test
+from sfumato.forecast.assessment import Verdict
+from sfumato.forecast.belief import Belief, choose_by_test
 from sfumato.forecast.evidence import Evidence, Heard, Seen
 from sfumato.forecast.populations import IndexResponse
 from sfumato.forecast.prospect import Prospect
@@ -48,13 +49,14 @@ from sfumato.steps.location import Located, Locating, Location
 from sfumato.steps.one_shot import OneShot
 from sfumato.steps.picture import Picture, Snapshot
 from sfumato.steps.ranks import Ranking, Ranks
-from sfumato.steps.shape import RoughShape
+from sfumato.steps.shape import RoughShape, Shape
 from sfumato.typing import FloatArray, Relation
 
 Solver = Literal["descent", "one-shot"]
 METHODS = ("auto", *get_args(Solver))
 SHARES = {"ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
-"""Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative."""
+"""Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative. A schedule says
+how much of what is for shape and solution together the shape gets."""
 CAPS = {"descent": 3.0, "one-shot": 1.0}
 """Longest whitened record that is kept, over the root of the number of features."""
 
@@ -84,13 +86,16 @@ class Task:
 
     @property
     def shape(self) -> RoughShape:
-        return RoughShape(SHARES["radius"], SHARES["shape"], CAPS[self.method])
+        descends = self.method == "descent"
+        share = self.schedule.shape if descends else SHARES["shape"]
+        return RoughShape(SHARES["radius"], share, CAPS[self.method], sparse=descends)
 
     @property
     def solver(self) -> Descent | OneShot:
         if self.method == "one-shot":
             return OneShot(SHARES["solve"])
-        return Descent(self.schedule, SHARES["solve"], SHARES["residual"])
+        rest = SHARES["shape"] + SHARES["solve"] - self.schedule.shape
+        return Descent(self.schedule, rest, SHARES["residual"])
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the picture takes its own off the top."""
@@ -140,23 +145,23 @@ class Again:
 
     def look(self) -> Asking[Links]:
         """The links that the number of directions is chosen by."""
-        task, (ranks, n, whitening) = self.task, (yield from self._shape(None))
-        return (yield from task.solver.look(whitening, ranks, n, task.n_directions))
+        task, (ranks, n, shape) = self.task, (yield from self._shape(None))
+        return (yield from task.solver.look(shape, ranks, n, task.n_directions))
 
     def run(self, n_directions: int, units: FloatArray | None = None) -> Asking[Seen]:
         """The whole fit, on records measured in other units (half widths)."""
-        ranks, n, whitening = yield from self._shape(units)
-        fit = yield from self.task.solver.run(whitening, ranks, n, n_directions)
+        ranks, n, shape = yield from self._shape(units)
+        fit = yield from self.task.solver.run(shape, ranks, n, n_directions)
+        whitening = shape.whitening
         return Seen(fit.links, ranks.probabilities, whitening.exact_matrix / whitening.source.half_width)
 
-    def _shape(self, units: FloatArray | None) -> Asking[tuple[Ranks, float, Whitening]]:
+    def _shape(self, units: FloatArray | None) -> Asking[tuple[Ranks, float, Shape]]:
         task, ranks = self.task, self.ranks
         if self.counted:
             ranks = yield from task.ranking.count(ranks.bins, task.n_records)
         p, n = task.n_features, records_of(task, ranks)
         grid = Grid(np.zeros(p), np.ones(p) if units is None else units)
-        whitening = yield from task.shape.run(grid, n)
-        return ranks, n, whitening
+        return ranks, n, (yield from task.shape.measure(grid, n))
 
 
 def solve(
@@ -169,7 +174,8 @@ def solve(
     """
     grid, heard = located.grid, heard or Heard()
     n = records_of(task, ranks)
-    whitening = yield from heard.of(task.shape.run(grid, n))
+    shape = yield from heard.of(task.shape.measure(grid, n))
+    whitening = shape.whitening
     # In half widths: whatever was known of the bounds is not part of it.
     again = Again(replace(task, bounds=Bounds(-1.0, 1.0), picture=0.0), ranks, "ranks" in heard.lines)
 
@@ -177,7 +183,7 @@ def solve(
         return choose_by_test(Evidence.of(heard, n, whitening, ranks, again), first)
 
     automatic = tested and task.n_directions is None
-    fit = yield from heard.of(task.solver.run(whitening, ranks, n, task.n_directions, chooser if automatic else None))
+    fit = yield from heard.of(task.solver.run(shape, ranks, n, task.n_directions, chooser if automatic else None))
     signs = signs_of(fit.links, ranks.probabilities, fit.choice.n_directions, ranks.is_ordered)
     directions = unit_directions(fit.links, whitening.exact_matrix / grid.half_width, signs)
     evidence = Evidence.of(heard, n, whitening, ranks, again, located.reading)
@@ -293,7 +299,7 @@ class PrivateSIR(Predicting, ExplainingReducer):
         The total privacy budget of everything that touches the data, found bounds and pictures included.
     n_directions : int or "auto"
         "auto" keeps those that a test finds, at least one; this costs nothing (see `choice_`).
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, or of some (``{"age": (0, 120), "grade": range(1, 8)}``, by name or position), known
         without looking at the data. The others are found privately and charged to the same budget; of columns of true
         and false, and of ranges of integers, nothing is bought. If there are too few records to find them, `fit`

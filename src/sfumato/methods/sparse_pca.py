@@ -61,7 +61,7 @@ class SparseComponent(Population):
     def losses(
         self, fit: Any, plan: Plan, n: float, relation: Relation, rng: np.random.Generator
     ) -> tuple[float, float]:
-        found = int((self._picked(plan, n, rng) < self.active).sum())
+        found = int((self._picked(plan, n, relation, rng) < self.active).sum())
         plain = self._inner(self.active, self.active)
         without = 0.0 if plain is None else plain.plain_distance(*self._door(plain, plan, n, relation, rng).points)
         inner = self._inner(self.picks, found)
@@ -76,7 +76,7 @@ class SparseComponent(Population):
     ) -> StandIn:
         return StandIn.of(inner.points(rng), n, plan, relation, rng)
 
-    def _picked(self, plan: Plan, n: float, rng: np.random.Generator) -> IntArray:
+    def _picked(self, plan: Plan, n: float, relation: Relation, rng: np.random.Generator) -> IntArray:
         """The largest sums of clipped squares under Gumbel noise; the active features come first."""
         event = plan.line("picks").event
         assert isinstance(event, Selection)
@@ -85,11 +85,12 @@ class SparseComponent(Population):
         # Squared; of the typical size of an entry, which the histogram of lengths rounds up to a power of 2^(1/4).
         clip = REACH**2 * (1.0 + s * (variance - 1.0) / p) * 2.0**0.25
         scores = np.empty(p)
-        for place, spread in ((slice(0, s), variance), (slice(s, p), 1.0)):
-            squares = np.minimum(spread * z**2, clip)
+        for place, size in ((slice(0, s), variance), (slice(s, p), 1.0)):
+            squares = np.minimum(size * z**2, clip)
             error = squares.std() * np.sqrt(n) * rng.standard_normal(p)[place]
             scores[place] = n * squares.mean() + error
-        scores += rng.gumbel(scale=2.0 * clip / event.epsilon, size=p)
+        spread = 2.0 * clip if relation == "replace" else clip  # as of `SquareSums`
+        scores += rng.gumbel(scale=spread / event.epsilon, size=p)
         return np.argsort(-scores)[: event.picks]
 
     def _inner(self, features: int, found: int) -> SpikedCovariance | None:
@@ -148,7 +149,7 @@ class PrivateSparsePCA(ComponentReducer):
         Number of components.
     epsilon, delta : float
         The total privacy budget of everything that touches the data, found bounds included.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; a feature's variance is taken about the middle, so
         choose it near the typical value. Generous bounds cost nothing: the size at which entries are clipped is
         found privately. None: location and scale of *all* features are found privately, which needs many records.

@@ -6,6 +6,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.bounds import Bounds, PartialBounds
 from sfumato.errors import InputError
@@ -33,38 +34,38 @@ from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Gaussian, Selection
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.mechanisms import gaussian_std
+from sfumato.privacy.mechanisms import gaussian_std, gumbel_scale
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
-from sfumato.records import Response
+from sfumato.records import Records, Response
 from sfumato.release import Release
 from sfumato.schema import array, known_number, optional, places, record
 from sfumato.sources import ResponseKind
-from sfumato.statistics.columns import OnColumns
-from sfumato.steps.descent import Descent, Schedule
+from sfumato.statistics.scores import SignResiduals
+from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import settled
+from sfumato.steps.pursuit import Pursuit, Rule
 from sfumato.steps.quantiles import Quantiles, Spans
-from sfumato.steps.ranks import Ranks
-from sfumato.steps.screening import Rule, Screen, Screening, contrasts
+from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, Relation
 
 SHARES = {
     "slices": 0.06,
-    "picks": 0.24,
-    "scores": 0.06,
+    "picks": 0.40,
+    "sums": 0.12,
     "location": 0.12,
     "radius": 0.02,
     "residual": 0.03,
-    "shape": 0.12,
-    "solve": 0.40,
+    "shape": 0.10,
+    "solve": 0.30,
 }
 """Parts of the zCDP cost; relative, as in `pipeline.SHARES`."""
-SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), steps=(1.5, 1.5, 1.3, 1.0), level=0.7)
+SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), sized=(2, 3, 4), levels=(0.7, 0.7), fading=1.0)
 """For a few thousand records: later steps gain less, and a larger part of the residuals is kept whole."""
 SMALL_TABLE = 10_000
-USUAL_PICKS = 6
+USUAL_PICKS, MOST_PICKS = 8, 48
 ACTIVE = 3
 WIDEST = 50_000
 """Most features for which a forecast is quick."""
@@ -86,19 +87,26 @@ class SparseTask:
     @property
     def schedule(self) -> Schedule:
         """Steps of the descent: fewer for a small table."""
-        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else Schedule()
+        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else FOUR_STEPS
 
     @property
     def slicing(self) -> Quantiles:
         return Quantiles(self.response, SHARES["slices"])
 
     @property
-    def screening(self) -> Screening:
-        return Screening(self.picks, SHARES["picks"], SHARES["scores"], self.rule)
+    def screening(self) -> Pursuit:
+        return Pursuit(self.picks, SHARES["picks"], SHARES["sums"], self.most_kept, self.rule)
+
+    @property
+    def most_kept(self) -> int:
+        """Features that may be kept: where bounds must be found each of them costs, so two in three of the picks."""
+        if not self.known.unknown.size:
+            return self.picks
+        return max(min(self.picks, 4), -(-2 * self.picks // 3), self.n_directions or 1)
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        spans = (Spans(self.picks, SHARES["location"]),) if self.known.unknown.size else ()
+        spans = (Spans(self.most_kept, SHARES["location"]),) if self.known.unknown.size else ()
         shape = RoughShape(SHARES["radius"], SHARES["shape"])
         descent = Descent(self.schedule, SHARES["solve"], SHARES["residual"])
         return Plan.of(*with_picture(self.picture, self.slicing, self.screening, *spans, shape, descent))
@@ -139,7 +147,7 @@ class FewActiveFeatures(Population):
         door = StandIn.of(three.points(rng), n, plan, relation, rng)
         ranks = drive(Quantiles(Response()).run(), door)
         plain = three.plain_distance(*door.points)
-        scores = _ScoreDoor(self._scores(ranks, n, rng), plan, relation, rng)
+        scores = _SignDoor(three.points(rng), self.n_features, n, plan, relation, rng)
         kept = drive(fit.screening.run(np.zeros(self.n_features), ranks, n, 1), scores).kept
         found = int((kept < ACTIVE).sum())
         if found == 0 or len(kept) == 1:
@@ -153,54 +161,70 @@ class FewActiveFeatures(Population):
         outcome = drive(solve(inner, ranks, settled(bounds, len(kept))), door)
         return missed_distance(found, ACTIVE, seen.distance(outcome)), plain
 
-    def _scores(self, ranks: Ranks, n: float, rng: np.random.Generator) -> FloatArray:
-        """Sums over n records of functions of y times signs of x: sampling error, and for the active features, which
-        come first and are all alike, a mean. The error is that of a feature that does not matter: a little more."""
-        points = IndexResponse(ACTIVE, 1, self.signal).points(rng)
-        table = contrasts(ranks)
-        f, index = table[ranks.bins.index(points)], points.x[:, 0]
-        # A feature that is one of three equal parts of the index, and independent of the rest of it.
-        part = np.sqrt(1.0 / ACTIVE) * index + np.sqrt(1.0 - 1.0 / ACTIVE) * points.x[:, 1]
-        spread = np.linalg.cholesky(n * (table.T @ table) / len(table) + 1e-9 * np.eye(table.shape[1]))
-        scores = spread @ rng.standard_normal((table.shape[1], self.n_features))
-        scores[:, :ACTIVE] += n * (f.T @ np.sign(part) / len(f))[:, None]
-        return np.asarray(scores)
 
+class _SignDoor:
+    """The door as the pursuit sees it, on n records of which three features are equal parts of an index.
 
-class _ScoreDoor:
-    """The door as `screen` sees it: exact scores are known, picks and released scores get the noise of the plan."""
+    Of points that stand for the records their responses and the signs of these three are known. Thousands of other
+    features need no points: their sums have the law of chance, the same draw of it while one function is pursued. The
+    few of them that were picked get signs of their own, so that what is subtracted for them is seen.
+    """
 
-    def __init__(self, scores: FloatArray, plan: Plan, relation: Relation, rng: np.random.Generator) -> None:
-        self._scores, self._plan, self._relation, self._rng = scores, plan, relation, rng
+    def __init__(
+        self, points: Records, n_features: int, n: float, plan: Plan, relation: Relation, rng: np.random.Generator
+    ) -> None:
+        self._records, self._n, self._plan, self._relation, self._rng = points, n, plan, relation, rng
+        turn, _ = np.linalg.qr(np.column_stack([np.ones(ACTIVE), np.eye(ACTIVE)[:, 1:]]))  # its first column is even
+        parts = np.sign(points.x @ turn.T * np.sign(turn[0, 0])).astype(np.int8)
+        self._columns: dict[int, NDArray[np.int8]] = dict(enumerate(parts.T))
+        self._luck = np.empty(n_features)
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
-        """The largest scores under Gumbel noise."""
+        """The largest score under Gumbel noise."""
         event = self._plan.line(name).event
-        assert isinstance(event, Selection)
-        scale = 2.0 * query.peak(self._relation) * float(query.grid.max()) / event.epsilon
-        noisy = np.abs(self._scores).max(axis=0) + self._rng.gumbel(scale=scale, size=self._scores.shape[1])
-        return np.argsort(-noisy)[: event.picks]
+        assert isinstance(event, Selection) and isinstance(query, SignResiduals)
+        if not len(query.support):  # another function, another chance
+            self._luck = self._rng.standard_normal(len(self._luck))
+        scores = np.abs(self._sums(query))
+        scale = gumbel_scale(query, self._relation, event) * float(query.grid.max())
+        return np.array([np.argmax(scores + self._rng.gumbel(scale=scale, size=len(scores)))])
 
     def answer(self, query: BoundedSum, name: str) -> Release:
-        """The scores of the picked features, with Gaussian noise."""
+        """The sum of a picked feature, with Gaussian noise."""
         event = self._plan.line(name).event
-        assert isinstance(event, Gaussian) and isinstance(query, OnColumns)
+        assert isinstance(event, Gaussian) and isinstance(query, SignResiduals)
         std = np.broadcast_to(gaussian_std(query, self._relation, event) * query.grid, query.shape)
-        return Release(self._scores[:, query.columns] + std * self._rng.standard_normal(query.shape), std)
+        return Release(self._sums(query) + std * self._rng.standard_normal(query.shape), std)
+
+    def _sums(self, query: SignResiduals) -> FloatArray:
+        support = [self._column(int(a)) for a in query.support]
+        signs = np.array(support, dtype=np.int8).reshape(len(support), len(self._records)).T
+        r = query.residuals(query.bins.index(self._records), signs) * float(query.grid.max())
+        sums = self._luck * np.sqrt(self._n * (r**2).mean())
+        for a in range(ACTIVE):
+            sums[a] += self._n * float((r * self._columns[a]).mean())
+        return np.asarray(sums[query.columns])
+
+    def _column(self, a: int) -> NDArray[np.int8]:
+        if a not in self._columns:
+            self._columns[a] = (2 * self._rng.integers(0, 2, len(self._records)) - 1).astype(np.int8)
+        return self._columns[a]
 
 
 def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_directions: int | None) -> int:
-    """How many features to pick: as many as can be told from noise, 4 to 8; from public numbers alone.
+    """How many features to pick: as many as can be told from noise; from public numbers alone.
 
-    Picks of zCDP cost rho in all need Gumbel noise of scale ``sqrt(2 picks / rho)`` on scores of up to n; the largest
-    of p such noises is ``log p`` scales. That is kept below a fifth of n.
+    k features that matter alike score about ``0.4 n / sqrt(k)`` each. k picks of zCDP cost rho in all need Gumbel noise
+    of scale ``4 / sqrt(8 rho / k)``, and the k-th largest of p such noises is ``log(p / k)`` scales: the largest k is
+    taken whose scores reach that.
     """
     least = max(4, n_directions or 0)
     if n_records is None:
         return min(n_features, max(least, USUAL_PICKS))
     rho = SHARES["picks"] / sum(SHARES.values()) * min(budget.mu(), 1e6) ** 2 / 2.0  # huge budgets: no overflow
-    most = rho * (0.2 * n_records / (np.log(n_features) + 2.0)) ** 2 / 2.0
-    return min(n_features, max(least, int(min(most, 8.0))))
+    k = np.arange(1, min(n_features, MOST_PICKS) + 1)
+    seen = 0.4 * n_records / np.sqrt(k) >= 4.0 / np.sqrt(8.0 * rho / k) * np.log(n_features / k)
+    return min(n_features, max(least, int(k[seen].max(initial=1))))
 
 
 def run_sparse(task: SparseTask) -> Asking[tuple[Outcome, Screen]]:
@@ -288,9 +312,9 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
 class PrivateSparseSIR(PrivateSIR):
     """Directions of x that explain y when x has thousands of features, without revealing any one record.
 
-    The features that move with y are picked privately by the signs of x alone, how many of them matter is found
-    from their released scores, and the directions come from a descent on those few columns. The cost of picking
-    grows with the logarithm of the number of features only.
+    The features that move with y are picked privately by the signs of x alone, one after another, each beside what
+    those before explain; how many of them matter is found from their released scores, and the directions come from a
+    descent on those few columns. The cost of picking grows with the logarithm of the number of features only.
 
     Parameters
     ----------
@@ -298,7 +322,7 @@ class PrivateSparseSIR(PrivateSIR):
         The total privacy budget of everything that touches the data.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, mapping, "search" or None
+    bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data. A sign is that of the difference from the *middle*
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
@@ -307,7 +331,7 @@ class PrivateSparseSIR(PrivateSIR):
         screening. The papers' own methods are in `sfumato.research`.
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
-        records (if public), of features and the budget: 4 to 8.
+        records (if public), of features and the budget: 4 to 48.
     relation, rows_per_person, rho, classes, picture, ledger, random_state
         As in `PrivateSIR`.
 
@@ -318,7 +342,8 @@ class PrivateSparseSIR(PrivateSIR):
     support_ : ndarray of int
         Columns kept, in increasing order.
     screen_ : Screen or None
-        Columns picked (best first), their released scores and the threshold they had to pass.
+        Columns picked (best first), their released scores in standard deviations of chance and noise together, and the
+        threshold they had to pass.
     standard_errors_, privacy_errors_, loadings_, loadings_errors_, eigenvalues_, choice_, verdict_
         As in `PrivateSIR`, for the features kept; which ones are is not part of the errors. There are no p-values: the
         features were kept for what they have to do with y.
@@ -346,7 +371,7 @@ class PrivateSparseSIR(PrivateSIR):
         title="Private sparse sliced inverse regression",
         page="methods/screen.md",
         options=(*EXPLAINING_OPTIONS, "method", "picture", "max_features"),
-        method=lambda fitted: f"sign screening, then {WORDS['descent']}",
+        method=lambda fitted: f"sign screening one pick at a time, then {WORDS['descent']}",
         parameters=PARAMETERS | method_among(METHODS) | {"max_features": number_or("auto")} | CLASSES | PICTURED,
         released=RELEASED | SUPPORT | {"screen": optional(SCREEN)},
         finish=check_support,

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import __version__
-from sfumato.bounds import SEARCH
+from sfumato.bounds import SEARCH, by_column
 from sfumato.errors import InputError
 from sfumato.methods import FAMILY, added, find_class
 from sfumato.methods.about import About
@@ -31,6 +31,7 @@ HIDDEN = {"rule": "_rule", "used": "_used"}
 TOLD, ORIGIN = "origin", ("table", "response", "command", "account")
 """Where a fit comes from: a member that a file may lack."""
 OPTIONAL = "rows_per_person"
+BOUNDS = ("bounds", "y_bounds")
 """A parameter that a file leaves out where it is None."""
 
 
@@ -113,7 +114,8 @@ def attribute_of(release: str) -> str:
 
 def _parameters(estimator: Any, about: About) -> dict[str, Any]:
     """The parameters; a seed that is no number was used up by the fit."""
-    values = {name: _said(getattr(estimator, name)) for name in about.parameters}
+    given = {name: getattr(estimator, name) for name in about.parameters}
+    values = {name: _said(by_column(value) if name in BOUNDS else value) for name, value in given.items()}
     if values[OPTIONAL] is None:
         del values[OPTIONAL]
     seeded = isinstance(values["random_state"], (int, np.integer))
@@ -243,8 +245,10 @@ FIRST, SECOND = "sfumato-model/1", "sfumato-model/2"
 VERSIONS = (FIRST, SECOND, FORMAT)
 CALIBRATED = ("PrivateSIR", "PrivateSparseSIR", "PrivatePCA", "PrivateLDA", "PrivateCCA")
 """Estimators that once had the papers' methods among their own, with a calibration each."""
-ASSESSED_LATER = ("PrivateSIR", "PrivateSparseSIR")
-"""Estimators that say more about their errors since."""
+SOLVED = ("PrivateSIR", "PrivateSparseSIR")
+"""Estimators that say how they were solved since."""
+JUDGED_LATER = ("standard_errors", "y_standard_errors", "privacy_errors", "loadings_errors", "verdict")
+"""What estimators say about their errors since, some of them."""
 LOW, HIGH = (20, 100), (10, 50)
 SLICING = {"DPIni": LOW, "DPSIR": LOW, "RayleighFlowSIR": LOW} | dict.fromkeys(
     ("DPSIni", "DPSSIR", "TruncatedRayleighFlowSIR"), HIGH
@@ -257,7 +261,17 @@ def renew(node: Node) -> Node:
     for version, step in ((FIRST, _from_first), (SECOND, _from_second)):
         if node.value["format"] == version:
             node = step(node)
+            if step is _from_second:
+                node = _unjudged(node)
     return node
+
+
+def _unjudged(node: Node) -> Node:
+    """With nothing in place of what its estimator says about its errors today."""
+    top = node.fields(*MEMBERS)
+    about: About = find_class(top["estimator"].one_of(_kinds(top["estimator"].value))).about
+    missing = {name: None for name in JUDGED_LATER if name in about.released}
+    return Node(node.value | {"released": missing | _members(top["released"])})
 
 
 def _from_first(node: Node) -> Node:
@@ -288,8 +302,7 @@ def _from_second(node: Node) -> Node:
         Node(parameters.get("calibration"), "parameters.calibration").one_of(("tight", "paper"))
     if moved is None:
         parameters.pop("calibration", None)
-        if name in ASSESSED_LATER:
-            released |= dict.fromkeys(("privacy_errors", "loadings_errors", "verdict"))
+        if name in SOLVED:
             released["solver"] = None if method == "auto" or name != "PrivateSIR" else method
         return Node(node.value | changed | {"parameters": parameters})
     for gone in ("method", "picture"):

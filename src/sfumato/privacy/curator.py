@@ -93,8 +93,8 @@ class Curator:
         event = line.event
         if not isinstance(event, Selection) or line.parts > 1:
             raise RuntimeError(f"the plan's line {name!r} is not a selection; ask for it with answer.")
-        peak = query.peak(self.relation)
-        self._pay(line, query, peak, math.pi / math.sqrt(6.0) * 2.0 * peak / event.epsilon)  # std of a Gumbel
+        scale = mechanisms.gumbel_scale(query, self.relation, event)
+        self._pay(line, query, query.spread(self.relation) / 2.0, math.pi / math.sqrt(6.0) * scale)
         return mechanisms.top(self._setting.sum(query), query, self.relation, event, self._noise)
 
     def _pay(self, line: Line, query: BoundedSum, sensitivity: float, noise_std: float) -> None:

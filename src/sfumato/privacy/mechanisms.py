@@ -65,10 +65,25 @@ def laplace(exact: IntArray, query: BoundedSum, relation: Relation, event: Lapla
 def top(exact: IntArray, query: BoundedSum, relation: Relation, event: Selection, noise: Noise) -> IntArray:
     """Indices of the largest scores under Gumbel noise, best first: the exponential mechanism, picked one by one.
 
-    Adding Gumbel noise of scale ``2 peak / epsilon`` and taking the `picks` largest at once has the law of
-    `picks` exponential mechanisms in a row (Durfee and Rogers 2019), each epsilon-bounded-range.
+    Adding Gumbel noise of scale b = ``spread / epsilon`` and taking the `picks` largest at once has the law of
+    `picks` exponential mechanisms in a row (Durfee and Rogers 2019), each on the scores that are left. Such a pick
+    takes j with probability proportional to ``exp(score_j / b)``. If the scores of a neighbour are larger by d_j, the
+    log-ratio of the two probabilities is ``d_j / b`` and a constant that is the same for all j (the logarithm of the
+    ratio of the two normalising sums): over all j it spans ``(max d - min d) / b``, at most epsilon by the definition
+    of the spread. So every pick has bounded range epsilon.
     """
-    return gumbel_argtop(noise, query.scores(exact), 2.0 * query.peak(relation) / event.epsilon, event.picks)
+    return gumbel_argtop(noise, query.scores(exact), gumbel_scale(query, relation, event), event.picks)
+
+
+def gumbel_scale(query: BoundedSum, relation: Relation, event: Selection) -> float:
+    """Scale of the Gumbel noise on the scores of `query`, in grid units; its standard deviation is pi / sqrt(6) of it.
+
+    >>> from sfumato.statistics.histograms import Bins, ResponseHistogram
+    >>> query = ResponseHistogram(Bins(np.zeros(0)))
+    >>> [gumbel_scale(query, relation, Selection(0.1, 1)) for relation in ("replace", "add-remove")]
+    [20.0, 10.0]
+    """
+    return query.spread(relation) / event.epsilon
 
 
 def _refine(scale: FloatArray, query: BoundedSum) -> tuple[IntArray, IntArray]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import __version__
-from sfumato.bounds import Bounds
+from sfumato.bounds import Bounds, by_column
 from sfumato.methods.about import About
 from sfumato.methods.reporting import Origin
 from sfumato.report.account import Account
@@ -67,7 +67,7 @@ def _bounds(estimator: Any) -> str:
     parameters = [name for name in ("bounds", "y_bounds") if hasattr(estimator, name)]
     if not parameters:
         return ""
-    said = [getattr(estimator, name) for name in parameters]
+    said = [by_column(getattr(estimator, name)) for name in parameters]
     if all(isinstance(one, Bounds) for one in said):
         return "given"
     if not hasattr(estimator, "bounds_"):

@@ -96,10 +96,10 @@ class PrincipalFlowTask:
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self) -> Asking[tuple[Located, Principal]]:
+    def run(self) -> Asking[tuple[Located, Principal, None]]:
         """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
-        return located, (yield from PrincipalFlow(1.0).run(common_scale(located), self.n_records))
+        return located, (yield from PrincipalFlow(1.0).run(common_scale(located), self.n_records)), None
 
 
 CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
@@ -168,7 +168,7 @@ class RayleighFlowPCA(PrivatePCA):
             raise InputError(f"n_directions must be 1 with RayleighFlowPCA, got {self.n_directions}; see PrivatePCA.")
         return PrincipalFlowTask(n_features, n_records, bounds_only(self, n_features, n_records))
 
-    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Located, Principal]:
+    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Located, Principal, None]:
         """The flow with the paper's noise, records as they are."""
         if not isinstance(task.bounds, Bounds):
             raise InputError("bounds must be given with calibration='paper'; or use calibration='tight'.")
@@ -183,7 +183,7 @@ class RayleighFlowPCA(PrivatePCA):
             n,
             rho=zcdp_of(self.epsilon, self.delta, self.rho),
         )
-        return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
+        return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n)), None
 
 
 @dataclass(frozen=True, slots=True)

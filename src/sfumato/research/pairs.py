@@ -78,7 +78,7 @@ class CanonicalFlowTask(CanonicalTask):
     def prospect(self) -> None:
         """There is no theory for the flow; it is here to be compared."""
 
-    def run(self) -> Asking[tuple[Located, FloatArray, Canonical]]:
+    def run(self) -> Asking[tuple[Located, FloatArray, Canonical, None]]:
         """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
         located, n = yield from self.prepare()
         p, size = self.n_features, self.n_features + self.n_targets
@@ -91,7 +91,7 @@ class CanonicalFlowTask(CanonicalTask):
         correlation = np.clip([quotient], 0.0, 1.0)
         choice = Choice(1, correlation, np.nan, True)
         pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
-        return located, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair
+        return located, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class RayleighFlowCCA(PrivateCCA):
         if not isinstance(task.bounds, Bounds):
             raise InputError(NEEDS_BOUNDS)
         found, located = printed_canonical(task.bounds, p, session, self), settled(task.bounds, p + task.n_targets)
-        self._keep((located, located.grid.centre, found), session.ledger)
+        self._keep((located, located.grid.centre, found, None), session.ledger)
         return self
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:

@@ -32,6 +32,9 @@ class SliceSums(BoundedSum):
     record moves a score by 3 at most and replacing one, which removes one and adds another, by 4; rounding the score
     to the grid adds one unit. No slice needs to be large for that: the printed 7 c^2 assumes it
     and is more than needed.
+
+    *Spread.* As one record moves every score by between -3 and 1 where it comes (-1 and 3 where it goes), any two
+    changes are at most 4 apart, and rounding, half a unit in each of four scores, adds two units; replacing one: 8.
     """
 
     source: Grid
@@ -60,6 +63,9 @@ class SliceSums(BoundedSum):
 
     def peak(self, relation: Relation) -> float:
         return 2.0**X_BITS * (4.0 if relation == "replace" else 3.0) + 1.0
+
+    def spread(self, relation: Relation) -> float:
+        return 2.0**X_BITS * (8.0 if relation == "replace" else 4.0) + 2.0
 
     def scores(self, total: IntArray) -> IntArray:
         sums, sizes = total[:, :-1] * 2.0**-X_BITS, np.maximum(total[:, -1:] * 2.0**-X_BITS, 1.0)
@@ -178,7 +184,8 @@ class CandidateSums(BoundedSum):
 
     `scores` is ``n tr(B^T M B)`` for each candidate, in squared radii: ``sum_h |s_h|^2 / n_h``. Adding z to a slice of
     m with mean u changes it by ``|z|^2 - m/(m + 1) |z - u|^2``, between -3 and 1, so adding or removing a record moves
-    it by 3, replacing one by 4, and rounding by one unit more. (The paper's bound for its C.6 lacks a factor
+    it by 3, replacing one by 4, and rounding by one unit more. Any two changes are at most 4 apart where a record comes
+    or goes, 8 where one is replaced, and rounding adds two units. (The paper's bound for its C.6 lacks a factor
     sqrt(s), and it prefers the smallest trace.)
     """
 
@@ -210,6 +217,9 @@ class CandidateSums(BoundedSum):
 
     def peak(self, relation: Relation) -> float:
         return UNITS * (4.0 if relation == "replace" else 3.0) + 1.0
+
+    def spread(self, relation: Relation) -> float:
+        return UNITS * (8.0 if relation == "replace" else 4.0) + 2.0
 
     def scores(self, total: IntArray) -> IntArray:
         sizes = np.maximum(total[:, -1] / UNITS, 1.0)

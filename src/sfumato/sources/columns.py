@@ -81,7 +81,9 @@ class Columns:
                     "it out."
                 )
             if name not in self.categorical and table.kind(name) == "text":
-                commas = "" if table.has_types else "; decimal commas must be points"
+                commas = (
+                    "" if table.has_types else "; where fractions follow a comma say so (--decimal , or decimal=',')"
+                )
                 raise InputError(
                     f"features: column {name!r} is not numeric; declare its categories ({name}=a|b|c) or leave it "
                     f"out{commas}."

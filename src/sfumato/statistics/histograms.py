@@ -47,7 +47,10 @@ class Bins:
 
 
 class Histogram(BoundedSum):
-    """Each record adds one count to one bin: norm 1, diameter sqrt(2), and 1 or 2 in L1; any bin moves by 1."""
+    """Each record adds one count to one bin: norm 1, diameter sqrt(2), and 1 or 2 in L1; any bin moves by 1.
+
+    Two bins move apart by 1 where a record comes or goes, by 2 where it changes from one to the other.
+    """
 
     __slots__ = ()
 
@@ -64,6 +67,9 @@ class Histogram(BoundedSum):
 
     def peak(self, relation: Relation) -> float:
         return 1.0
+
+    def spread(self, relation: Relation) -> float:
+        return self.l1_sensitivity(relation)
 
 
 @dataclass(frozen=True, slots=True)

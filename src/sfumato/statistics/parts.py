@@ -68,6 +68,9 @@ class Part(Restated):
     def peak(self, relation: Relation) -> float:
         return max(self.query.peak(relation), self.query.peak("add-remove"))
 
+    def spread(self, relation: Relation) -> float:
+        return max(self.query.spread(relation), self.query.spread("add-remove"))
+
     def of(self, records: Records) -> IntArray:
         mine = records.derive(_division(self.parts), lambda: part_of(records, self.parts)) == self.index
         return self.query.of(Records(records.x[mine], records.y[mine]))

@@ -27,7 +27,8 @@ class PerPerson(Restated):
 
     *Selections.* The bound of a score, `peak`, is proved for every pair of data sets that differ in one record, however
     the score is made from the sum (a length, a maximum, a quotient), so it holds for every step on the way: after k of
-    them a score has moved by at most k times as much. No score has to be refused.
+    them a score has moved by at most k times as much. No score has to be refused. So with `spread`: the difference of
+    two scores moves by at most that much at every step, so by k times as much after k of them.
 
     *Disjoint parts* (`sfumato.statistics.parts.Part`). The records of a person may fall into several parts, but each
     falls into one that its own numbers decide. Let S_j be what the noise of part j is made for: ``k norm_j`` where a
@@ -58,6 +59,9 @@ class PerPerson(Restated):
 
     def peak(self, relation: Relation) -> float:
         return self.rows * self._step(relation, self.query.peak)
+
+    def spread(self, relation: Relation) -> float:
+        return self.rows * self._step(relation, self.query.spread)
 
     def of(self, records: Records) -> IntArray:
         return self.query.of(records)

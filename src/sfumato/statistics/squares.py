@@ -20,6 +20,10 @@ class SquareSums(BoundedSum):
     A square of a record is between 0 and ``clip^2``. So adding, removing or *replacing* a record moves each sum by
     ``clip^2`` at most, and all p sums together by ``sqrt(p) clip^2``, attained by a corner of the box against its
     middle.
+
+    *Spread.* Adding a record moves every sum up, or leaves it, and removing one moves none up: any two changes are at
+    most ``clip^2`` apart, attained by a record that is far out in one feature and in the middle of another. Replacing
+    such a record by its mirror image moves one sum up and another down: ``2 clip^2``.
     """
 
     source: Grid
@@ -47,6 +51,9 @@ class SquareSums(BoundedSum):
 
     def peak(self, relation: Relation) -> float:
         return UNITS**2
+
+    def spread(self, relation: Relation) -> float:
+        return UNITS**2 * (2.0 if relation == "replace" else 1.0)
 
     def of(self, records: Records) -> IntArray:
         x = self.source.integers(records.x)

@@ -32,7 +32,7 @@ from sfumato.statistics.parts import Part
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.quantiles import QuantileScores
-from sfumato.statistics.scores import SignScores
+from sfumato.statistics.scores import SignResiduals, Signs, SignScores
 from sfumato.statistics.slice_seconds import SliceSecondMoments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.squares import SquareSums
@@ -67,6 +67,16 @@ FIELDS: Mapping[type, Mapping[str, Any]] = {
         "count_weight": "number",
     },
     SignScores: {"centre": "floats", "bins": Bins, "table": "floats"},
+    Signs: {"centre": "floats"},
+    SignResiduals: {
+        "signs": Signs,
+        "bins": Bins,
+        "table": "floats",
+        "support": "integers",
+        "effects": "floats",
+        "scale": "number",
+        "columns": "integers",
+    },
     SliceSecondMoments: {
         "whitening": Whitening,
         "bins": Bins,

@@ -1,6 +1,6 @@
 """Canonical correlations from a released joint covariance."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from sfumato.bounds import Grid
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import Bins, ResponseHistogram
-from sfumato.steps.covariance import Measuring, rounder
+from sfumato.steps.covariance import Covariance, Measuring, rounder
 from sfumato.steps.dimension import Choice
 from sfumato.steps.shape import RoughShape
 from sfumato.steps.symmetric import inverse_root, noise_edge, raised
@@ -104,8 +104,9 @@ class JointPairs:
         """Those of the three."""
         return (*self.shape.lines, *self.rounder.lines, *self.joint.lines)
 
-    def run(self, grid: Grid, p: int, n: float, k: int | None) -> Asking[tuple[FloatArray, Canonical]]:
-        """Mean of both tables (the first p columns are x) and canonical weights, in their units.
+    def run(self, grid: Grid, p: int, n: float, k: int | None) -> Asking[tuple[FloatArray, Canonical, Covariance]]:
+        """Mean of both tables (the first p columns are x) and canonical weights, in their units; and what they follow
+        from, no eigenvalue below the edge of the noise.
 
         Whitening both tables *together* makes the noise of the last release proportional to the sampling error of every
         covariance, whatever the correlations: that of nearly equal combinations is as small as they are.
@@ -116,4 +117,5 @@ class JointPairs:
         back = grid.half_width[:, None] * whitening.inverse
         repaired = raised(joint.matrix, noise_edge(joint.noise_std, grid.n_features))
         found = canonical(back @ repaired @ back.T, p, joint.noise_std, n, k)
-        return grid.centre + whitening.mean * grid.half_width + back @ joint.mean, found
+        mean = grid.centre + whitening.mean * grid.half_width + back @ joint.mean
+        return mean, found, replace(joint, matrix=repaired)

@@ -14,44 +14,71 @@ from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.whitening import Whitening
 from sfumato.steps.dimension import Choice, choose
 from sfumato.steps.links import Links, links_of
 from sfumato.steps.noisy_histograms import likely_counts, quantile
 from sfumato.steps.ranks import BINS, Ranks
+from sfumato.steps.shape import Shape
+from sfumato.steps.targets import Targets
 from sfumato.typing import FloatArray
+
+LENGTHS_KEEP = 0.9
+"""What clipping leaves of the first gradient, beside what the sizes of functions tell: long records are cut more."""
+LEAST_KEPT = 0.3
+"""A step is at most so much longer than the gradient."""
+SHRINK = 2.0
+"""A slope on a cosine is believed beyond so many variances of its noise: there are a dozen to choose from."""
+SAMPLING = 0.6
+"""Largest sampling error of a coefficient, times the root of the number of records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Steps of the descent: share of the budget and step length of each; constants, never read from the data.
+    """Steps of the descent: the share of the budget of each; constants, never read from the data.
 
-    `bins` of the response, at a `ranks` share of the budget, carry the functions that the descent regresses on x.
+    Sizes of residuals are asked before the steps in `sized`. `levels` are the parts of the records that are kept whole,
+    at the first step and later. `bins` of the response, at a `ranks` share of the budget, carry the functions that the
+    descent regresses on x; a `shape` share is for the rough covariance, whose errors many steps make good.
     """
 
-    shares: tuple[float, ...] = (2.0, 1.0, 2.0, 3.0)
-    steps: tuple[float, ...] = (1.5, 1.5, 1.3, 1.0)
-    level: float = 0.6
+    shares: tuple[float, ...] = (3.0, *([1.0] * 11))
+    sized: tuple[int, ...] = (2, 3, 4, 6)
+    levels: tuple[float, float] = (0.6, 0.45)
     weights: tuple[float, ...] = (1.0, *([0.6] * 11))
     extra: int = 1
     extra_weight: float = 0.3
+    fading: float = 0.5
     bins: int = BINS
     ranks: float = 0.07
+    shape: float = 0.10
+
+
+FOUR_STEPS = Schedule((2.0, 1.0, 2.0, 3.0), (2, 3, 4), (0.6, 0.6), fading=1.0, shape=0.20)
+"""Where rounds are dear, or records few."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the descent stands. Everything in it is released or public."""
+    """Where the descent stands. Everything in it is released or public.
+
+    `kept` is what clipping leaves of a gradient, `targets` where all steps so far pointed to.
+    """
 
     table: FloatArray
     coefficients: FloatArray
-    noise_std: float
     scale: float
+    kept: float
+    targets: Targets
 
     @property
     def links(self) -> Links:
         """How the functions of y in the table depend on z, intercepts left out."""
         return links_of(self.coefficients[:-1], self.table)
+
+    @property
+    def noise_std(self) -> float:
+        """Largest noise of a coefficient that the last step pointed to."""
+        return float(np.sqrt(self.targets.noise[:, -1].max()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +105,11 @@ class Descent:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """A gradient at every step; from the second on, first the sizes of the residuals."""
-        shares, lines = self.schedule.shares, []
+        """A gradient at every step; before some of them, the sizes of the residuals."""
+        shares, sized, lines = self.schedule.shares, self.schedule.sized, []
         for t, part in enumerate(shares, start=1):
-            if t > 1:
-                each = self.residual_share / (len(shares) - 1)
+            if t in sized:
+                each = self.residual_share / len(sized)
                 purpose = f"size of the residuals, step {t}"
                 lines.append(Line(f"residual {t}", purpose, each, "sqrt(2) / 1", asks=ResidualHistogram))
             each = self.share * part / sum(shares)
@@ -91,71 +118,122 @@ class Descent:
         return tuple(lines)
 
     def run(
-        self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, chooser: Chooser | None = None
+        self, shape: Shape, ranks: Ranks, n: float, n_directions: int | None, chooser: Chooser | None = None
     ) -> Asking[Fit]:
         """Walk the schedule; choose the number of directions after the first step if it is not given."""
-        schedule, state = self.schedule, self.start(whitening, ranks, n_directions)
-        for t in range(1, len(schedule.shares) + 1):
-            state = yield from step(whitening, ranks, state, t, n, schedule)
-            if t == 1:
-                first, seen = state.links, state.coefficients[:-1]
-                choice = chooser(first) if chooser else choose(seen, state.noise_std, n, n_directions)
+        schedule = self.schedule
+        state = yield from step(shape, ranks, init(shape, ranks, n_directions, schedule), 1, n, schedule)
+        first, seen = state.links, state.coefficients[:-1]
+        choice = chooser(first) if chooser else choose(seen, state.noise_std, n, n_directions)
+        state = compress_first(state, ranks, choice.n_directions, n, schedule)
+        for t in range(2, len(schedule.shares) + 1):
+            state = yield from step(shape, ranks, state, t, n, schedule, choice.n_directions)
             state = compress(state, choice.n_directions, schedule)
         links = state.links
         explained = np.clip(links.explained(ranks.probabilities), 0.0, 1.0)
         return Fit(first, links, choice, explained[: choice.n_directions])
 
-    def look(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Links]:
+    def look(self, shape: Shape, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Links]:
         """The links that the number of directions is chosen by: those after the first step."""
-        state = self.start(whitening, ranks, n_directions)
-        return (yield from step(whitening, ranks, state, 1, n, self.schedule)).links
-
-    def start(self, whitening: Whitening, ranks: Ranks, n_directions: int | None) -> State:
-        """Zero coefficients; the residual is f itself, whose size the released ranks tell."""
-        return init(whitening, ranks, n_directions, self.schedule)
+        state = init(shape, ranks, n_directions, self.schedule)
+        return (yield from step(shape, ranks, state, 1, n, self.schedule)).links
 
 
-def init(whitening: Whitening, ranks: Ranks, n_directions: int | None, schedule: Schedule) -> State:
+def weights_of(schedule: Schedule, least: int) -> FloatArray:
+    """Of the cosines, `least` of them at least: further ones have the last weight."""
+    few = schedule.weights
+    return np.asarray((*few, *few[-1:] * (least - len(few))))
+
+
+def init(shape: Shape, ranks: Ranks, n_directions: int | None, schedule: Schedule) -> State:
     """Zero coefficients; the residual is f itself, whose size the released ranks tell."""
     wanted = n_directions or 1
     if ranks.is_ordered:
-        # More directions asked for than functions: further cosines of the last weight.
-        weights = (*schedule.weights, *schedule.weights[-1:] * (wanted - len(schedule.weights)))
-        table = cosines(ranks.probabilities, np.asarray(weights))
+        # More directions asked for than functions: further cosines.
+        table = cosines(ranks.probabilities, weights_of(schedule, wanted))
     else:
         table = indicators(ranks.probabilities)
         # Fewer classes than directions asked for: columns of zeros, so that noise fills the directions.
         table = np.pad(table, ((0, 0), (0, max(0, wanted - table.shape[1]))))
     size = np.sqrt((table**2).sum(axis=1))
     order = np.argsort(size)
-    scale = quantile(ranks.probabilities[order], np.maximum(size[order], 1e-3), schedule.level)
-    return State(table, np.zeros((len(whitening.mean) + 1, table.shape[1])), 0.0, scale)
+    scale = quantile(ranks.probabilities[order], np.maximum(size[order], 1e-3), schedule.levels[0])
+    squares = ranks.probabilities * size**2
+    whole = max(float(squares.sum()), 1e-300)
+    kept = LENGTHS_KEEP * float(squares @ np.minimum(1.0, scale / np.maximum(size, 1e-300))) / whole
+    start = np.zeros((len(shape.doubts) + 1, table.shape[1]))
+    return State(table, start, scale, max(kept, LEAST_KEPT), Targets.none(shape, table.shape[1]))
 
 
-def step(whitening: Whitening, ranks: Ranks, state: State, t: int, n: float, schedule: Schedule) -> Asking[State]:
-    """One release of the residual products, and a step along it."""
-    residual = Residual(whitening, ranks.bins, state.table, state.coefficients, state.scale)
-    scale = state.scale
-    if t > 1:
+def step(
+    shape: Shape, ranks: Ranks, state: State, t: int, n: float, schedule: Schedule, n_directions: int = 1
+) -> Asking[State]:
+    """One release of the residual products, and a step to the average of all targets so far."""
+    scale, kept = state.scale, state.kept
+    residual = Residual(shape.whitening, ranks.bins, state.table, state.coefficients, scale)
+    if t in schedule.sized:
         sizes = ResidualHistogram(residual)
-        counts: Release = yield from ask(sizes, f"residual {t}")
-        scale = quantile(likely_counts(counts, n), sizes.sizes, schedule.level)
-        residual = Residual(whitening, ranks.bins, state.table, state.coefficients, scale)
+        released: Release = yield from ask(sizes, f"residual {t}")
+        counts = likely_counts(released, n)
+        scale = quantile(counts, sizes.sizes, schedule.levels[1])
+        dimensions = n_directions + schedule.extra * schedule.extra_weight**2
+        kept = max(kept_gradient(counts, sizes.sizes, scale, dimensions), LEAST_KEPT)
+        residual = Residual(shape.whitening, ranks.bins, state.table, state.coefficients, scale)
     gradient = yield from ask(ResidualProduct(residual, scale), f"step {t}")
-    length = schedule.steps[t - 1]
-    coefficients = state.coefficients + length * gradient.value / n
-    # Noise of the running coefficients: S_zz is about the identity, so a step forgets (1 - length) of the past.
-    noise = np.hypot((1.0 - length) * state.noise_std, length * float(gradient.noise_std.max()) / n)
-    return State(state.table, coefficients, float(noise), scale)
+    noise = (gradient.noise_std.max(axis=0) / (kept * n)) ** 2
+    began = state.coefficients
+    targets = state.targets.and_one(began, began + gradient.value / (kept * n), noise)
+    return State(state.table, targets.average(), scale, kept, targets)
+
+
+def kept_gradient(counts: FloatArray, sizes: FloatArray, limit: float, d: float) -> float:
+    """What clipping at `limit` leaves of the derivative of a gradient, from counts of the sizes of products.
+
+    A residual that is not cut moves as the coefficients do; one that is cut to a fixed length moves across it only, in
+    ``d - 1`` of d dimensions, by ``limit / size`` as much.
+
+    >>> kept_gradient(np.array([3.0, 1.0]), np.array([1.0, 2.0]), 1.5, 1.0)
+    0.75
+    """
+    size = sizes * 2.0**-0.125
+    moves = np.where(size < limit, 1.0, (1.0 - 1.0 / d) * limit / size)
+    whole = float(counts.sum())
+    return float(counts @ moves) / whole if whole > 0 else 1.0
 
 
 def compress(state: State, n_directions: int, schedule: Schedule) -> State:
-    """Keep the response directions that x was seen to explain: smaller residuals, less noise. Post-processing."""
+    """Turn the functions of y to those that x explains best; what is kept beside them fades. Post-processing."""
     _, _, vt = np.linalg.svd(state.coefficients[:-1], full_matrices=False)
-    v = vt[: n_directions + schedule.extra].T
+    v = vt.T.copy()
+    v[:, n_directions:] *= schedule.fading
+    return _compressed(state, v)
+
+
+def compress_first(state: State, ranks: Ranks, n_directions: int, n: float, schedule: Schedule) -> State:
+    """Keep the functions of y that x was seen to explain: smaller residuals, less noise. Post-processing.
+
+    The weights of the cosines were there to spend noise where there is something to see; a function of y is made of
+    cosines with the slopes that were seen, without the weights, each shrunk by its known noise.
+    """
+    _, s, vt = np.linalg.svd(state.coefficients[:-1], full_matrices=False)
+    v = vt[: n_directions + schedule.extra].T.copy()
     if v.shape[1] < state.table.shape[1]:
+        if ranks.is_ordered:
+            weights = weights_of(schedule, state.table.shape[1])[:, None]
+            noise = np.hypot(state.noise_std, SAMPLING / np.sqrt(n))
+            sharp = (
+                v
+                * np.maximum(0.0, 1.0 - SHRINK * noise**2 / np.maximum((s[: v.shape[1]] * v) ** 2, 1e-300))
+                / weights**2
+            )
+            length = np.sqrt(((sharp * weights) ** 2).sum(axis=0))
+            v = np.where(length > 1e-6, sharp / np.maximum(length, 1e-300), v)
         v[:, n_directions:] *= schedule.extra_weight
-    return State(state.table @ v, state.coefficients @ v, state.noise_std, state.scale)
+    return _compressed(state, v)
+
+
+def _compressed(state: State, v: FloatArray) -> State:
+    return State(state.table @ v, state.coefficients @ v, state.scale, state.kept, state.targets.compressed(v))
 
 
 def cosines(probabilities: FloatArray, weights: FloatArray) -> FloatArray:

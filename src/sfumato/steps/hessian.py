@@ -44,7 +44,8 @@ class HalfMoments:
         shares /= shares.sum()
         raw = slice_moments(released.value, released.noise_std, n * shares, shares)
         root, mean = rewhiten(raw)
-        lower, upper = raw.rewhitened(root, mean).seconds
+        halves = raw.rewhitened(root, mean)
+        lower, upper = halves.seconds
         values, vectors = largest_in_size((upper - lower) / 2.0)
         noise_std = float(np.linalg.norm(raw.second_noise)) / 2.0
         edge = 1.1 * noise_edge(float(np.hypot(noise_std, np.sqrt(2.0 / n))), len(values))
@@ -52,7 +53,7 @@ class HalfMoments:
         choice = Choice(n_directions or found, np.abs(values), edge, n_directions is not None)
         leading = values[: choice.n_directions]
         coefficients = vectors[:, : choice.n_directions] * np.maximum(np.abs(leading), 1e-12)
-        return SecondOrder(coefficients, root, noise_std / np.sqrt(2.0), leading, choice)
+        return SecondOrder(coefficients, root, noise_std / np.sqrt(2.0), leading, choice, halves, half_of)
 
 
 def largest_in_size(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -7,12 +7,12 @@ import numpy as np
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.statistics.slices import SlicedMoments
-from sfumato.statistics.whitening import Whitening
 from sfumato.steps.descent import Chooser, Fit
 from sfumato.steps.dimension import choose
 from sfumato.steps.links import Links, links_of
 from sfumato.steps.picture import groups
 from sfumato.steps.ranks import Ranks
+from sfumato.steps.shape import Shape
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
 
 SLICES = 10
@@ -31,18 +31,19 @@ class OneShot:
         """Everything in one release."""
         return (Line("slices", "slice sums and second moment", self.share, "2.12 r / 1.50 r", asks=SlicedMoments),)
 
-    def look(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Links]:
+    def look(self, shape: Shape, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Links]:
         """The links that the number of directions is chosen by."""
-        return (yield from self.run(whitening, ranks, n, n_directions)).first
+        return (yield from self.run(shape, ranks, n, n_directions)).first
 
     def run(
-        self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None, chooser: Chooser | None = None
+        self, shape: Shape, ranks: Ranks, n: float, n_directions: int | None, chooser: Chooser | None = None
     ) -> Asking[Fit]:
         """Coefficients ``S^(-1/2) [sqrt(p_h) (mean of slice h - mean)]``, from one release.
 
         With everything whitened by the released S, the left singular vectors are SIR's eigenvectors. Sizes of the
         slices are released with their sums: a slice is centred by its own size, so that an empty one shows nothing.
         """
+        whitening = shape.whitening
         slice_of, edges = groups(ranks, max(SLICES, (n_directions or 1) + 1))
         query = SlicedMoments(whitening, ranks.bins, slice_of, len(edges) - 1, count_weight=COUNT_WEIGHT)
         released = yield from ask(query, "slices")

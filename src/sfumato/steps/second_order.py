@@ -14,7 +14,7 @@ from sfumato.steps.pca import descending
 from sfumato.steps.picture import groups
 from sfumato.steps.ranks import MOST_CLASSES, Ranks
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,8 @@ Kernel = Literal["save", "dr"]
 class SecondOrder:
     """Coefficients (p, k) whose left singular vectors are the kernel's eigenvectors, and the evidence for k.
 
-    `root` whitens again, by the released covariance of the clipped records; `coefficients` act on ``root z``.
+    `root` whitens again, by the released covariance of the clipped records; `coefficients` act on ``root z``, and
+    `slices` are moments of it, by the slices that bins of y are in (`slice_of`).
     """
 
     coefficients: FloatArray
@@ -115,6 +116,13 @@ class SecondOrder:
     noise_std: float
     eigenvalues: FloatArray
     choice: Choice
+    slices: SliceMoments
+    slice_of: IntArray
+
+    @property
+    def axes(self) -> FloatArray:
+        """Unit eigenvectors, as columns."""
+        return np.asarray(self.coefficients / np.maximum(np.linalg.norm(self.coefficients, axis=0), 1e-300))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +160,8 @@ class SliceKernel:
         choice = Choice(k, values, edge, n_directions is not None)
         leading = np.maximum(values[:k], 1e-12)
         noise_std = float(np.sqrt(slices.shares @ slices.second_noise**2 / 2.0))
-        return SecondOrder(vectors[:, :k] * np.sqrt(leading / scale), root, noise_std, leading, choice)
+        coefficients = vectors[:, :k] * np.sqrt(leading / scale)
+        return SecondOrder(coefficients, root, noise_std, leading, choice, slices, slice_of)
 
 
 def slice_moments(value: FloatArray, noise_std: FloatArray, sizes: FloatArray, shares: FloatArray) -> SliceMoments:

@@ -48,7 +48,7 @@ class VariancePicks:
                 "picks",
                 "features that vary most",
                 self.pick_share,
-                "c^2 / c^2",
+                "c^2 / 0.5 c^2",
                 "selection",
                 self.picks,
                 asks=SquareSums,

@@ -104,6 +104,7 @@ class TableOptions:
     memory: str | None = None
     cluster: str | None = None
     exclude: list[str] | None = None
+    decimal: str = "."
 
     @property
     def title(self) -> str:
@@ -127,6 +128,7 @@ class TableOptions:
             response_kind=self.response_kind,
             person=self.person,
             memory=MEMORY if self.memory is None else bytes_of(self.memory),
+            decimal=self.decimal,
         )
         source.cluster = self.cluster
         return source
@@ -136,7 +138,7 @@ class TableOptions:
         from sfumato.sources.formats import open_tables
         from sfumato.sources.names import expand, find
 
-        names = open_tables(find(self.data)[:1])[0].names
+        names = open_tables(find(self.data)[:1], self.decimal)[0].names
         others = (self.response, self.person, *expand(self.second or (), names, "second"))
         rest = [name for name in names if name not in others]
         chosen = rest if self.features is None else expand(self.features, names, "features")

@@ -105,4 +105,6 @@ def _hosts(host: str, port: int, names: Sequence[str]) -> dict[str, None]:
     if names:
         return dict.fromkeys(names)
     literal = f"[{host}]" if ":" in host else host
+    if host in ("0.0.0.0", "::"):  # any address of this machine, as in a container: no browser goes to these
+        literal = "127.0.0.1"
     return dict.fromkeys(f"{name}:{port}" for name in (literal, "localhost"))

@@ -26,7 +26,8 @@ _ROUNDING = 1e-6  # of a numerical total: of some releases of a plan, it may dif
 class Entry:
     """One release: what was asked, how far one record can move it, the noise, the cost. Public values only.
 
-    `sensitivity` and `noise_std` are in the units of the release (of its noisiest coordinate, where they differ).
+    `sensitivity` and `noise_std` are in the units of the release (of its noisiest coordinate, where they differ); of a
+    selection `sensitivity` is half its spread: how far a score moves beside what moves all scores alike.
     """
 
     purpose: str

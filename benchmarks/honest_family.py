@@ -1,0 +1,150 @@
+"""Whether what the other estimators say about their fits is true: false findings, errors, verdicts.
+
+    python -m benchmarks.honest_family --replications 24 --data data
+
+A fit sees a fresh sample of a population, with replacement. Cells that are done are kept in the file that ``--store``
+names.
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.honest import bounds_of, table_of
+from benchmarks.store import Store
+from benchmarks.study import RESULTS, write
+from sfumato import Bounds, PrivateCCA, PrivateDR, PrivateLDA, PrivatePCA, PrivatePHD, PrivateSAVE
+
+N, MOST = 10_000, 40_000
+HUGE = 1e9
+Table = tuple[np.ndarray, np.ndarray]
+
+
+def synthetic() -> dict[str, np.ndarray]:
+    """Correlated features, some of them skewed, and a response with a trend and a curvature."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(MOST, 6)) + 0.5 * rng.normal(size=(MOST, 1))
+    x[:, 4:] = np.exp(0.4 * x[:, 4:])
+    y = x[:, 0] + 0.7 * x[:, 1] ** 2 + 0.5 * rng.normal(size=MOST)
+    return {"x": x, "y": y}
+
+
+def real(data: Path) -> dict[str, np.ndarray]:
+    """Houses of California."""
+    x, y = table_of("california_housing", data)
+    return {"x": x, "y": y}
+
+
+def _classes(y: np.ndarray) -> np.ndarray:
+    return np.digitize(y, np.quantile(y, [0.5, 0.8]))
+
+
+KINDS: dict[str, Callable[..., object]] = {
+    "SAVE": lambda **k: PrivateSAVE(n_directions=1, **k),
+    "DR": lambda **k: PrivateDR(n_directions=1, **k),
+    "PHD": lambda **k: PrivatePHD(n_directions=1, **k),
+    "LDA": lambda **k: PrivateLDA(n_directions=1, classes=[0, 1, 2], **k),
+    "PCA": lambda **k: PrivatePCA(n_directions=1, **k),
+    "CCA": lambda **k: PrivateCCA(n_directions=1, **k),
+}
+
+
+def fitted(kind: str, table: dict[str, np.ndarray], rows: np.ndarray, seed: int, shuffled: bool = False, **budget):
+    """The estimator of that kind on some rows; of CCA the second table is the last two features and y."""
+    x, y = table["x"], table["y"]
+    half = (np.abs(x - x.mean(axis=0)) / x.std(axis=0)).max()
+    if kind == "PCA":
+        x = (x - x.mean(axis=0)) / x.std(axis=0)  # public numbers of the study
+        known = {"bounds": Bounds(-half, half)}
+    elif kind == "CCA":
+        second = np.column_stack([x[:, -2:], y])
+        x = x[:, :-2]
+        known = {"bounds": bounds_of(x, "wide"), "y_bounds": bounds_of(second, "wide")}
+    else:
+        known = {"bounds": bounds_of(x, "wide")}
+    x = x[rows]
+    told = {"LDA": _classes(y), "CCA": second if kind == "CCA" else None, "PCA": None}.get(kind, y)
+    told = None if told is None else told[rows]
+    rng = np.random.default_rng([seed, 7])
+    if shuffled and kind == "PCA":  # of records that have no component
+        x = rng.normal(size=x.shape)
+    elif shuffled:
+        told = rng.permutation(told)
+    return KINDS[kind](**known, **(budget or {"epsilon": 1.0, "delta": 1e-6}), random_state=seed).fit(x, told)
+
+
+def level(kind: str, table: dict[str, np.ndarray], n: int, seed: int) -> list[float]:
+    """p-value and whether it is called reliable, where there is nothing to find."""
+    rows = np.random.default_rng([seed, n]).integers(0, len(table["x"]), n)
+    fit = fitted(kind, table, rows, seed, shuffled=True)
+    return [float(fit._assessment.tested.p_values[0]), float(fit.verdict_.level == "reliable")]
+
+
+def covered(kind: str, table: dict[str, np.ndarray], n: int, limit: np.ndarray, seed: int) -> dict[str, object]:
+    """The direction and its errors, turned to the side of the limit, and the verdict."""
+    rows = np.random.default_rng([seed, n]).integers(0, len(table["x"]), n)
+    fit = fitted(kind, table, rows, seed)
+    side = -1.0 if fit.directions_[0] @ limit < 0 else 1.0
+    return {
+        "d": (side * fit.directions_[0]).tolist(),
+        "e": fit.standard_errors_[0].tolist(),
+        "level": fit.verdict_.level,
+    }
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replications", type=int, default=24)
+    parser.add_argument("--data", type=Path, default=Path("data"), help="Folder with the real tables.")
+    parser.add_argument("--store", type=Path, default=RESULTS.parents[1] / "build" / "honest-family.json")
+    options = parser.parse_args()
+    store, many = Store(options.store, np.inf), range(options.replications)
+    tables = {"synthetic": synthetic()}
+    if (options.data / "california_housing.csv").exists():
+        tables["california_housing"] = real(options.data)
+    rows = []
+    with threadpool_limits(1):
+        for name, table in tables.items():
+            for kind in KINDS:
+                cells = []
+                for n in (1_000, 10_000):
+                    runs = store.get(
+                        f"level/{name}/{kind}/{n}/{options.replications}",
+                        lambda job=(kind, table, n): [level(*job, seed) for seed in many],
+                    )
+                    p_values, reliable = np.array(runs).T
+                    cells.append(f"{100 * (p_values <= 0.01).mean():.0f}, {100 * reliable.mean():.0f}")
+                limit = fitted(kind, table, np.arange(len(table["x"])), 0, rho=HUGE).directions_[0]
+                runs = store.get(
+                    f"coverage/{name}/{kind}/{N}/{options.replications}",
+                    lambda job=(kind, table, N, limit): [covered(*job, seed) for seed in many],
+                )
+                value, error = (np.array([run[part] for run in runs]) for part in ("d", "e"))
+                value *= np.where(value @ limit < 0, -1.0, 1.0)[:, None]
+                told = [run["level"] for run in runs]
+                levels = " / ".join(str(told.count(one)) for one in ("noise", "weak", "reliable"))
+                about = (np.abs(value - centre) <= 2.0 * error for centre in (value.mean(axis=0), limit))
+                covers = (f"{good.mean():.2f} ({good.mean(axis=0).min():.2f})" for good in about)
+                rows.append((kind, name, *cells, *covers, levels))
+                print(rows[-1], flush=True)
+    write(
+        "honest-family",
+        f"python -m benchmarks.honest_family --replications {options.replications}",
+        "What the other estimators say about their fits\n"
+        f"epsilon = 1, delta = 1e-6, one direction, generous bounds, {options.replications} fits a cell on fresh "
+        "samples. Nothing to find (y or the second table shuffled; PCA: features that are independent and alike): per "
+        "cent of fits that announce a direction, and that call it reliable. Then, n = 10,000 and y as it is: part of "
+        "the entries of `directions_` within two `standard_errors_` of their mean over fits (worst feature), and of "
+        "the fit without noise on the whole table; verdicts (noise / weak / reliable).",
+        ("estimator", "table", "nothing, n = 1,000", "n = 10,000", "mean", "limit", "verdicts"),
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""How a fit is judged from its own releases: a test of each direction, errors, and a verdict, whatever the method.
+
+The fit is made again, by its own code, on stand-ins for populations that its releases describe. What the directions
+scatter by is their error; how large a number comes out where there is no direction is the test. All of it is
+post-processing of releases: no record is looked at again, and nothing is spent.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.stats import t as student
+
+from sfumato.forecast.evidence import RELATION, Evidence
+from sfumato.forecast.stand_in import StandIn
+from sfumato.privacy.asking import drive
+from sfumato.records import Records
+from sfumato.settings.central import one_blas_thread
+from sfumato.steps.dimension import LEVEL, Choice
+from sfumato.typing import FloatArray
+
+BATCH, BATCHES = 15, 4
+"""Stand-ins of a test are made by batches, until the answer is clear."""
+MOST = 6
+"""Most directions that are tested."""
+PILOTS = 20
+POPULATIONS, EACH = 6, 10
+"""Populations that the releases leave possible, and fits on fresh samples of each."""
+ALIKE, OFTEN = 0.9, 0.975
+"""A fit is reliable if the scores of two such fits on fresh samples are correlated by `ALIKE` in this part of cases."""
+MORE = 1.15
+"""Errors are by so much larger than the scatter of stand-ins: points that moments and lengths describe are tamer than
+the records of a table."""
+HIGHEST = 700.0
+"""Of which the exponential is finite."""
+SILENCE = 1e-12
+"""Variance of the noise, over that of the fit, that is as good as none."""
+Level = Literal["reliable", "weak", "noise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a fit would come out the same again on a fresh sample.
+
+    Attributes
+    ----------
+    level : {"reliable", "weak", "noise"}
+    sentence : str
+        What that means here, and what would help.
+    """
+
+    level: Level
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Root mean square errors of the directions, in the units of x and per standard deviation of x: (k, p) each."""
+
+    directions: FloatArray
+    loadings: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A population that the releases leave possible, and what the fit finds in it without noise."""
+
+    points: Records
+    truth: Any
+
+
+def seeded(evidence: Evidence) -> np.random.Generator:
+    """Chance that depends on the releases alone: the same fit is always judged alike."""
+    bits = evidence.moments.value.view(np.uint64)
+    return np.random.default_rng([int(word) for word in bits[:8]])
+
+
+Null = Callable[[int, np.random.Generator], Records]
+"""From j to points for a population with the first j directions alone."""
+Look = Callable[[Records, np.random.Generator], FloatArray]
+"""The numbers that a fit on a sample of such a population shows, one for each direction, largest first."""
+
+
+def test_each(observed: FloatArray, most: int, null: Null, look: Look, evidence: Evidence) -> tuple[FloatArray, float]:
+    """A p-value for each observed number, one after another up to the first that does not stand out; and the edge.
+
+    The (j + 1)-th is compared with what comes out on stand-ins for a population with j directions, none to begin with:
+    its logarithm is about normal there. The edge is what the first of them had to pass.
+    """
+    rng, p_values, edge = seeded(evidence), [], np.nan
+    with one_blas_thread():
+        for j in range(min(MOST, most, len(observed))):
+            points = null(j, rng)
+            p_value, passed = _compare(float(observed[j]), _one_after_another(points, j, look, rng))
+            p_values.append(p_value)
+            edge = passed if j == 0 else edge
+            if p_value > LEVEL:
+                break
+    return np.array(p_values), float(edge)
+
+
+def _one_after_another(points: Records, j: int, look: Look, rng: np.random.Generator) -> Iterator[float]:
+    while True:
+        yield float(first_of(look(points, rng), j + 1)[j])
+
+
+def first_of(values: FloatArray, r: int) -> FloatArray:
+    """The first r of some numbers; zeros where there are fewer, as where classes were not seen.
+
+    >>> first_of(np.array([3.0, 2.0, 1.0]), 2), first_of(np.array([3.0]), 2)
+    (array([3., 2.]), array([3., 0.]))
+    """
+    return np.pad(values[:r], (0, max(0, r - len(values))))
+
+
+def _compare(observed: float, null: Iterator[float]) -> tuple[float, float]:
+    """p-value of an observed value, and the value at which it would be `LEVEL`; few draws where these tell enough."""
+    drawn: list[float] = []
+    for _ in range(BATCHES):
+        drawn += [np.log(max(next(null), 1e-300)) for _ in range(BATCH)]
+        law = student(len(drawn) - 1, np.mean(drawn), max(np.std(drawn, ddof=1), 1e-9) * np.sqrt(1 + 1 / len(drawn)))
+        p_value = float(law.sf(np.log(max(observed, 1e-300))))
+        if not LEVEL / 50.0 < p_value < 0.2:
+            break
+    return p_value, float(np.exp(min(law.isf(LEVEL), HIGHEST)))
+
+
+def sampled(evidence: Evidence, points: Records, rng: np.random.Generator) -> StandIn:
+    """The door of a fit on a fresh sample of a population."""
+    return StandIn.of(points, evidence.n, evidence.plan, RELATION, rng)
+
+
+def unsampled(evidence: Evidence, points: Records, rng: np.random.Generator, noises: float = 1.0) -> StandIn:
+    """The door of a fit on the population itself, with so many times the variance of the noise."""
+    return StandIn.even(points, evidence.n, evidence.plan.merged(noises), RELATION, rng)
+
+
+class Assessment(ABC):
+    """What the releases of a fit say about its own directions. Everything is worked out when it is first asked for.
+
+    A subclass is a dataclass with the fields below, and says which populations the releases describe.
+
+    Attributes
+    ----------
+    evidence : Evidence
+        Its `refit` is the fit, to be made again.
+    choice : Choice
+        The number of directions, and the numbers that are tested.
+    testable : bool
+        Whether the features were not chosen by what they have to do with what is tested.
+    """
+
+    evidence: Evidence
+    choice: Choice
+    testable: bool
+    tests: ClassVar[str] = "Nothing stands out of the noise: do not read the directions."
+
+    @abstractmethod
+    def null(self, j: int, rng: np.random.Generator) -> Records:
+        """Points for a population with the first j directions alone."""
+
+    @abstractmethod
+    def look(self, points: Records, rng: np.random.Generator) -> FloatArray:
+        """What a fit on a sample of the points shows, to be tested."""
+
+    @abstractmethod
+    def possible(self, rng: np.random.Generator) -> Records:
+        """Points for a population that the releases leave possible."""
+
+    @abstractmethod
+    def rows(self, found: Any) -> FloatArray:
+        """Directions of a fit, in half widths, of any length."""
+
+    @abstractmethod
+    def in_x(self, found: Any) -> FloatArray:
+        """The same as the estimator gives them, in the units of x."""
+
+    def per_deviation(self, found: Any) -> FloatArray:
+        """The same per standard deviation of x, where that is known."""
+        return self.in_x(found)
+
+    @property
+    def _k(self) -> int:
+        return self.choice.n_directions
+
+    @property
+    def most(self) -> int:
+        """Most directions that can be told apart from others."""
+        return len(self.choice.singular_values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The releases alone; what follows from them can be worked out again."""
+        kept: Any = self
+        return {field.name: getattr(self, field.name) for field in fields(kept)}
+
+    @cached_property
+    def tested(self) -> Choice:
+        """The choice of dimension with its p-values."""
+        if len(self.choice.p_values) or not self.testable:
+            return self.choice
+        observed = self.choice.singular_values
+        p_values, edge = test_each(observed, self.most, self.null, self.look, self.evidence)
+        return replace(self.choice, p_values=p_values, edge=edge)
+
+    def fitted(self, door: StandIn, units: FloatArray | None = None) -> Any:
+        """The fit made again."""
+        return drive(self.evidence.refit.run(self._k, units), door)
+
+    @cached_property
+    def worlds(self) -> list[World]:
+        """Populations that the releases leave possible."""
+        with one_blas_thread():
+            rng, worlds = seeded(self.evidence), []
+            for _ in range(POPULATIONS):
+                points = self.possible(rng)
+                silent = unsampled(self.evidence, points, np.random.default_rng(0), SILENCE)
+                worlds.append(World(points, self.fitted(silent)))
+            return worlds
+
+    @cached_property
+    def _samples(self) -> list[list[Any]]:
+        """Fits on fresh samples of each population."""
+        return self._fits(sampled)
+
+    @cached_property
+    def errors(self) -> Errors:
+        """Total errors: sampling and privacy noise, through every step."""
+        return self._errors(self._samples)
+
+    @cached_property
+    def privacy_errors(self) -> Errors:
+        """Errors by privacy noise alone, on one and the same sample."""
+        return self._errors(self._fits(unsampled))
+
+    def _errors(self, fits: list[list[Any]]) -> Errors:
+        return Errors(self._scatter(fits, self.in_x), self._scatter(fits, self.per_deviation))
+
+    def _fits(self, door: Callable[[Evidence, Records, np.random.Generator], StandIn]) -> list[list[Any]]:
+        worlds, evidence, rng = self.worlds, self.evidence, seeded(self.evidence)
+        with one_blas_thread():
+            return [
+                [self.fitted(door(evidence, world.points, rng), evidence.units(rng)) for _ in range(EACH)]
+                for world in worlds
+            ]
+
+    def _scatter(self, fits: list[list[Any]], rows: Callable[[Any], FloatArray]) -> FloatArray:
+        """Root mean square distance from the truth of each population, each row turned to its side."""
+        truth = np.array([rows(world.truth) for world in self.worlds])[:, None]
+        found = np.array([[rows(one) for one in some] for some in fits])
+        found *= np.where((found * truth).sum(axis=3) < 0, -1.0, 1.0)[..., None]
+        return np.asarray(MORE * np.sqrt(((found - truth) ** 2).mean(axis=(0, 1))))
+
+    @cached_property
+    def alikeness(self) -> FloatArray:
+        """Correlation of the scores of two such fits that all but few pairs of them reach, for each direction."""
+        pairs = [self.pairs(world.points.x, some) for world, some in zip(self.worlds, self._samples, strict=True)]
+        return np.asarray(np.quantile(np.concatenate(pairs, axis=1), 1.0 - OFTEN, axis=1))
+
+    def pairs(self, x: FloatArray, fits: list[Any]) -> FloatArray:
+        """Correlations of the scores of each two fits on samples of one population: (k, pairs)."""
+        scores = np.array([x @ self.rows(found).T for found in fits])
+        scores -= scores.mean(axis=1, keepdims=True)
+        scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-300)
+        above = np.triu_indices(len(scores), 1)
+        columns = [np.ascontiguousarray(column) for column in np.moveaxis(scores, 2, 0)]
+        return np.array([np.abs(column @ column.T)[above] for column in columns])
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether the fit would come out the same again, and what would help."""
+        announced = self.tested.announced
+        if announced == 0:
+            return Verdict("noise", f"{self.tests} {self._remedy}")
+        stable = int((np.cumprod(self.alikeness >= ALIKE)).sum())
+        if min(stable, announced) >= self._k:
+            return Verdict("reliable", "The directions would come out nearly the same on a fresh sample.")
+        return Verdict("weak", f"{_weak(min(stable, announced), announced, self._k)} {self._remedy}")
+
+    @property
+    def _remedy(self) -> str:
+        return "More records or a larger epsilon would help; so would bounds, if they were not given."
+
+
+def _weak(sure: int, announced: int, k: int) -> str:
+    if sure:
+        return f"Of {k} directions, {sure} would come out nearly the same on a fresh sample; the others are uncertain."
+    some = "Something stands out of the noise" if announced else "Nothing is certain"
+    return f"{some}, but the directions would come out rather different on a fresh sample."

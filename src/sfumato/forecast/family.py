@@ -1,0 +1,304 @@
+"""What to believe of the other fits: directions along which y changes the spread of x, components, and pairs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sfumato.forecast.assessment import PILOTS, Assessment, first_of, sampled, seeded
+from sfumato.forecast.belief import Belief
+from sfumato.forecast.described import (
+    HIDDEN,
+    ROUNDS,
+    SHAPE,
+    SHARP,
+    Curves,
+    describe_curves,
+    lengths_of,
+    power_of,
+    skewed,
+    standardised,
+    stretched,
+)
+from sfumato.forecast.evidence import Evidence, Seen
+from sfumato.forecast.populations import POINTS
+from sfumato.privacy.asking import drive
+from sfumato.records import Records
+from sfumato.steps.dimension import Choice
+from sfumato.steps.symmetric import without_noise
+from sfumato.typing import FloatArray
+
+STRONGEST = 0.97
+"""Largest correlation of a pair, and most that changes of a score are multiplied by, over what was seen."""
+
+
+def orthonormal_in_order(rows: FloatArray) -> FloatArray:
+    """Rows of length one at right angles, each on its side; the first j span what they spanned before.
+
+    >>> orthonormal_in_order(np.array([[2.0, 0.0], [1.0, -3.0]]))
+    array([[ 1.,  0.],
+           [ 0., -1.]])
+    """
+    lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    q, r = np.linalg.qr((rows / lengths).T)
+    return np.asarray((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T) + 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class DiscriminantBelief(Belief):
+    """Of directions that tell classes apart, at right angles in the units of x."""
+
+    def in_x(self, found: Seen) -> FloatArray:
+        return orthonormal_in_order(found.rows(self._k) / self.half_width)
+
+
+class RowsFound(Assessment):
+    """An assessment whose fits give directions as they are, (k, p) in half widths, and the numbers to be tested."""
+
+    half_width: FloatArray
+
+    def look(self, points: Records, rng: np.random.Generator) -> FloatArray:
+        shown: FloatArray = drive(self.evidence.refit.look(), sampled(self.evidence, points, rng))
+        return shown
+
+    def rows(self, found: FloatArray) -> FloatArray:
+        return found
+
+    def in_x(self, found: FloatArray) -> FloatArray:
+        return orthonormal_in_order(found / self.half_width)
+
+    def mended(self, observed: FloatArray, nothing: Records, pilot: Records, power: float) -> FloatArray:
+        """What the signal of a pilot is multiplied by, so that about the observed numbers come out.
+
+        What comes out, to some power, is about ``a signal^2 + b``: b on stand-ins without signal.
+        """
+        rng, k = seeded(self.evidence), len(observed)
+        none, some = (
+            np.median([first_of(self.look(points, rng), k) for _ in range(PILOTS)], axis=0)
+            for points in (nothing, pilot)
+        )
+        none, some, seen = (np.maximum(value, 0.0) ** power for value in (none, some, observed))
+        gain = np.maximum(some - none, 0.05 * np.maximum(some, 1e-12))
+        return np.asarray(np.sqrt(np.clip((seen - none) / gain, 1e-4, 4.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class CurvedBelief(RowsFound):
+    """Of directions along which mean and spread of x depend on y: SAVE, directional regression, Hessian directions.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    curves : Curves
+        Of the directions found, as they were released.
+    choice : Choice
+    half_width : ndarray of shape (p,)
+    power : float
+        Of the tested numbers that is quadratic in the changes.
+    testable : bool
+    """
+
+    evidence: Evidence
+    curves: Curves
+    choice: Choice
+    half_width: FloatArray
+    power: float = 1.0
+    testable: bool = True
+
+    @property
+    def most(self) -> int:
+        """Kernels are seen above their middle eigenvalue."""
+        return max(len(self.half_width) // 2, 1)
+
+    def null(self, j: int, rng: np.random.Generator) -> Records:
+        factors = np.zeros(len(self.curves.directions.T))
+        factors[:j] = self._factors[:j]
+        return describe_curves(self.evidence, rng, self.curves.times(factors), SHARP).points
+
+    @cached_property
+    def _factors(self) -> FloatArray:
+        """By how much the released changes of each score are to be multiplied."""
+        rng, k = seeded(self.evidence), len(self.curves.directions.T)
+        nothing, pilot = (
+            describe_curves(self.evidence, rng, self.curves.times(np.full(k, f))).points for f in (0.0, 1.0)
+        )
+        return self.mended(self.choice.singular_values[:k], nothing, pilot, self.power)
+
+    def possible(self, rng: np.random.Generator) -> Records:
+        curves = self.curves.times(self._factors)
+        return describe_curves(self.evidence.doubted(rng), rng, curves, least=HIDDEN).points
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Released mean (p,) and covariance, in half widths, and how noisy that is.
+
+    The covariance is ``root (values + noise) root'``: `noise` (p, p) is the standard deviation of each entry off the
+    diagonal; on it, times sqrt(2).
+    """
+
+    mean: FloatArray
+    values: FloatArray
+    root: FloatArray
+    noise: FloatArray
+
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """A covariance that the releases leave possible."""
+        error = np.triu(rng.standard_normal(self.noise.shape))
+        error = error + np.triu(error, 1).T
+        error[np.diag_indices(len(error))] *= np.sqrt(2.0)
+        return positive(self.root @ (self.values + self.noise * error) @ self.root.T)
+
+
+def positive(matrix: FloatArray) -> FloatArray:
+    """The matrix with no variance below a thousandth of the mean one."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
+    floor = max(1e-3 * float(np.abs(values).mean()), 1e-300)
+    return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
+
+
+def spread_points(
+    evidence: Evidence, mean: FloatArray, covariance: FloatArray, rng: np.random.Generator, shape: float = SHAPE
+) -> Records:
+    """Points with that mean and covariance, in half widths, and the released lengths; there is no response."""
+    p, size = len(mean), max(POINTS, 20 * len(mean))
+    noise, lengths, root = skewed(size, p, shape, rng), lengths_of(evidence, size), power_of(covariance, 0.5)
+    stretch, together = np.ones(size), np.zeros(size, dtype=np.int64)
+    for left in reversed(range(ROUNDS)):
+        x = mean + standardised(noise * stretch[:, None], together) @ root
+        if left and lengths is not None:
+            stretch = stretched(stretch, np.linalg.norm(x, axis=1), lengths)
+    return Records(np.clip(x, -1.0, 1.0), np.zeros(size))
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentBelief(RowsFound):
+    """Of principal components.
+
+    What is tested is whether a component has more than its fair share of the variance that the earlier ones leave.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    known : Known
+        Its `root` has the eigenvectors as columns, and its `values` are diagonal.
+    edge : float
+        What the largest eigenvalue of the noise alone would be.
+    choice : Choice
+    half_width : ndarray of shape (p,)
+    testable : bool
+    """
+
+    evidence: Evidence
+    known: Known
+    edge: float
+    choice: Choice
+    half_width: FloatArray
+    testable: bool = True
+
+    @property
+    def most(self) -> int:
+        """The last one has nothing to be compared with."""
+        return max(len(self.half_width) - 1, 1)
+
+    def null(self, j: int, rng: np.random.Generator) -> Records:
+        values = self._variances.copy()
+        values[j:] = values[j:].mean()
+        covariance = (self.known.root * values) @ self.known.root.T
+        return spread_points(self.evidence, self.known.mean, covariance, rng)
+
+    @cached_property
+    def _variances(self) -> FloatArray:
+        """Eigenvalues without what noise adds to them."""
+        values = without_noise(np.diag(self.known.values), self.edge)
+        return np.asarray(np.maximum(values, 1e-3 * max(float(np.abs(values).mean()), 1e-300)))
+
+    def possible(self, rng: np.random.Generator) -> Records:
+        shrunk = Known(self.known.mean, np.diag(self._variances), self.known.root, self.known.noise)
+        return spread_points(self.evidence, self.known.mean, shrunk.drawn(rng), rng)
+
+
+def shares_of_rest(values: FloatArray) -> FloatArray:
+    """Each of some variances, over the sum of it and the later ones.
+
+    >>> shares_of_rest(np.array([2.0, 1.0, 1.0]))
+    array([0.5, 0.5, 1. ])
+    """
+    positive_part = np.maximum(values, 0.0)
+    return np.asarray(positive_part / np.maximum(np.cumsum(positive_part[::-1])[::-1], 1e-300))
+
+
+@dataclass(frozen=True, eq=False)
+class PairBelief(RowsFound):
+    """Of canonical pairs: of either table a row, those of x first; columns are those of both tables.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    known : Known
+        Of both tables side by side.
+    weights : ndarray of shape (2 r, p + q)
+        Canonical weights of the first r pairs, in half widths: of x, zero on y; then of y, zero on x.
+    p : int
+        Columns of x.
+    choice : Choice
+    half_width : ndarray of shape (p + q,)
+    testable : bool
+    """
+
+    evidence: Evidence
+    known: Known
+    weights: FloatArray
+    p: int
+    choice: Choice
+    half_width: FloatArray
+    testable: bool = True
+
+    def null(self, j: int, rng: np.random.Generator) -> Records:
+        correlations = self._correlations.copy()
+        correlations[j:] = 0.0
+        covariance = positive(self.known.root @ self.known.values @ self.known.root.T)
+        return spread_points(self.evidence, self.known.mean, self._joint(covariance, correlations), rng, SHARP)
+
+    @cached_property
+    def _correlations(self) -> FloatArray:
+        """Of the pairs, noise accounted for."""
+        rng, r = seeded(self.evidence), len(self.weights) // 2
+        covariance = positive(self.known.root @ self.known.values @ self.known.root.T)
+        shown = np.clip(self.choice.singular_values[:r], 0.0, STRONGEST)
+        nothing, pilot = (
+            spread_points(self.evidence, self.known.mean, self._joint(covariance, shown * f), rng) for f in (0.0, 1.0)
+        )
+        return np.asarray(
+            np.clip(shown * self.mended(self.choice.singular_values[:r], nothing, pilot, 2.0), 0.0, STRONGEST)
+        )
+
+    def _joint(self, covariance: FloatArray, correlations: FloatArray) -> FloatArray:
+        """The covariance with other correlations between the tables: those of the first pairs alone."""
+        p, r, joint = self.p, len(correlations), covariance.copy()
+        blocks = covariance[:p, :p], covariance[p:, p:]
+        x, y = self.weights[:r, :p], self.weights[r:, p:]
+        # Scores of variance one at right angles: S w' for the weights w is their covariance with all columns.
+        loads = [
+            block @ weights.T @ power_of(weights @ block @ weights.T, -0.5)
+            for block, weights in zip(blocks, (x, y), strict=True)
+        ]
+        joint[:p, p:] = (loads[0] * correlations) @ loads[1].T
+        joint[p:, :p] = joint[:p, p:].T
+        return joint
+
+    def possible(self, rng: np.random.Generator) -> Records:
+        joint = self._joint(self.known.drawn(rng), self._correlations)
+        return spread_points(self.evidence, self.known.mean, joint, rng)
+
+    def in_x(self, found: FloatArray) -> FloatArray:
+        k, p = len(found) // 2, self.p
+        scaled = found / self.half_width
+        wide = np.zeros_like(scaled)
+        wide[:k, :p], wide[k:, p:] = orthonormal_in_order(scaled[:k, :p]), orthonormal_in_order(scaled[k:, p:])
+        return wide
+
+    def pairs(self, x: FloatArray, fits: list[FloatArray]) -> FloatArray:
+        """Of each canonical pair: the less alike of its two scores."""
+        of_x, of_y = np.split(super().pairs(x, fits), 2)
+        return np.minimum(of_x, of_y)

@@ -1,0 +1,94 @@
+"""Targets: every released gradient says where the descent should end; the best of their averages.
+
+With C where a step began and G its gradient, ``C + G / (kappa n)`` is where least squares would end if records were
+white and clipping took the part ``1 - kappa`` of a gradient. Two things are wrong with it, both of known size: the
+noise of the gradient, and ``E (C* - C)`` with the error E of the whitening, which is the same for all steps and
+vanishes as C approaches the end C*. So targets of early steps are off by the whitening, those of late steps by the
+noise of a small share, and all of them together tell more than the last. Post-processing of releases.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from sfumato.steps.shape import Shape
+from sfumato.typing import FloatArray
+
+WRONG = 2.8
+"""Error of the whitening beside that of its noise alone: what raises small variances and clears correlations adds."""
+BENT = 0.05
+"""Least error of the whitening, however little noise: clipping bends the shape of records that are not spherical."""
+ROUNDS = 3
+_LEAST = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Targets:
+    """Where every step so far began and what it pointed to, for q functions of y.
+
+    Attributes
+    ----------
+    shape : Shape
+    began, ends : ndarray of shape (q, steps, p + 1)
+        Coefficients along the axes of the rough covariance, intercept last.
+    noise : ndarray of shape (q, steps)
+        Variance of the noise of a target.
+    """
+
+    shape: Shape
+    began: FloatArray
+    ends: FloatArray
+    noise: FloatArray
+
+    @classmethod
+    def none(cls, shape: Shape, q: int) -> Self:
+        """Before the first step."""
+        empty = np.zeros((q, 0, len(shape.doubts) + 1))
+        return cls(shape, empty, empty, np.zeros((q, 0)))
+
+    def and_one(self, began: FloatArray, end: FloatArray, noise: FloatArray) -> Self:
+        """With one more step: coefficients (p + 1, q), and a variance for each of the q columns."""
+        return type(self)(
+            self.shape,
+            np.concatenate([self.began, self._turned(began)], axis=1),
+            np.concatenate([self.ends, self._turned(end)], axis=1),
+            np.concatenate([self.noise, noise[:, None]], axis=1),
+        )
+
+    def compressed(self, v: FloatArray) -> Self:
+        """The same about the functions ``f v``."""
+        began, ends = (np.tensordot(v.T, what, 1) for what in (self.began, self.ends))
+        return type(self)(self.shape, began, ends, v.T**2 @ self.noise)
+
+    def average(self) -> FloatArray:
+        """The average of all targets with the least error, by generalised least squares: (p + 1, q).
+
+        Along the axis i of the rough covariance the errors of targets s and t have the covariance
+        ``doubt_i sum_j doubt_j d_sj d_tj`` (d: what is left from where each began to the end) and each has its noise.
+        The end is not known: it is the last target at first, then the average itself. Weights add up to one along each
+        axis; an intercept is taken for an axis of mean doubt.
+        """
+        doubts = self.shape.doubts
+        doubts = np.hypot(WRONG * np.append(doubts, doubts.mean()), BENT)
+        found = self.ends[:, -1]
+        for _ in range(ROUNDS if self.ends.shape[1] > 1 else 0):
+            left = found[:, None] - self.began
+            weights = _weights((left * doubts) @ left.transpose(0, 2, 1), doubts, self.noise)
+            found = (weights * self.ends.transpose(0, 2, 1)).sum(axis=2)
+        return np.concatenate([self.shape.axes @ found[:, :-1].T, found[:, -1:].T])
+
+    def _turned(self, coefficients: FloatArray) -> FloatArray:
+        """Along the axes of the rough covariance, the intercept left alone: (q, 1, p + 1)."""
+        along = np.concatenate([self.shape.axes.T @ coefficients[:-1], coefficients[-1:]])
+        return np.asarray(along.T[:, None])
+
+
+def _weights(shared: FloatArray, doubts: FloatArray, noise: FloatArray) -> FloatArray:
+    """``S_i^-1 1`` over its sum, for ``S_i = doubt_i shared + diag(noise)`` and every i: (q, p + 1, steps)."""
+    largest = noise.max(axis=1) + np.trace(shared, axis1=1, axis2=2) * doubts.max()
+    root = 1.0 / np.sqrt(noise + _LEAST * largest[:, None] + 1e-300)
+    values, vectors = np.linalg.eigh(root[:, :, None] * shared * root[:, None])
+    along = (root[:, None] @ vectors) / (1.0 + doubts[:, None] * np.maximum(values, 0.0)[:, None])
+    weights = along @ vectors.transpose(0, 2, 1) * root[:, None]
+    return np.asarray(weights / weights.sum(axis=2, keepdims=True))
