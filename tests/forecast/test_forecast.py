@@ -123,7 +123,7 @@ def test_bounds_that_cannot_be_found_are_foreseen():
     given, found = (
         foreseen(PrivateSIR(1.0, 1e-6, 1, b, "descent"), 1_000, 12, 0.5, draws=30) for b in (Bounds(-3, 3), "search")
     )
-    assert found.loss > 1.1 * given.loss
+    assert found.loss > given.loss
 
 
 def test_the_label_loss_is_the_measured_mean_before_refining():

@@ -12,7 +12,7 @@ from sfumato.forecast.evidence import Evidence, Heard
 from sfumato.forecast.family import ComponentBelief, Known, shares_of_rest
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.methods.about import COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
+from sfumato.methods.about import CHOICE, COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
 from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
@@ -20,6 +20,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
+from sfumato.schema import optional
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.dimension import Choice
@@ -207,7 +208,7 @@ class PrivatePCA(Assessed, ComponentReducer):
         meaning="{:.1%} of the variance",
         own_units=True,
         parameters=PARAMETERS | method_among(METHODS),
-        released=COMPONENTS | JUDGED,
+        released=COMPONENTS | JUDGED | {"choice": optional(CHOICE)},
         attacks=_attacks,
     )
 

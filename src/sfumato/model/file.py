@@ -247,8 +247,8 @@ CALIBRATED = ("PrivateSIR", "PrivateSparseSIR", "PrivatePCA", "PrivateLDA", "Pri
 """Estimators that once had the papers' methods among their own, with a calibration each."""
 SOLVED = ("PrivateSIR", "PrivateSparseSIR")
 """Estimators that say how they were solved since."""
-JUDGED_LATER = ("standard_errors", "y_standard_errors", "privacy_errors", "loadings_errors", "verdict")
-"""What estimators say about their errors since, some of them."""
+JUDGED_LATER = ("standard_errors", "y_standard_errors", "privacy_errors", "loadings_errors", "verdict", "choice")
+"""What some estimators say about their errors since; files of the same version may lack it."""
 LOW, HIGH = (20, 100), (10, 50)
 SLICING = {"DPIni": LOW, "DPSIR": LOW, "RayleighFlowSIR": LOW} | dict.fromkeys(
     ("DPSIni", "DPSSIR", "TruncatedRayleighFlowSIR"), HIGH
@@ -261,9 +261,7 @@ def renew(node: Node) -> Node:
     for version, step in ((FIRST, _from_first), (SECOND, _from_second)):
         if node.value["format"] == version:
             node = step(node)
-            if step is _from_second:
-                node = _unjudged(node)
-    return node
+    return _unjudged(node)
 
 
 def _unjudged(node: Node) -> Node:
