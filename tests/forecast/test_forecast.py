@@ -107,18 +107,23 @@ def test_where_no_direction_can_be_missed_there_is_no_forecast():
         explanation.prospect.fit("two-shot")
 
 
-@pytest.mark.parametrize(("n", "p"), [(300, 4), (1_000, 4)])
+def _searched(n, p, bounds):
+    return foreseen(PrivateSIR(1.0, 1e-6, 1, bounds, "descent"), n, p, 0.5, draws=30)
+
+
+@pytest.mark.parametrize(("n", "p"), [(300, 4), (1_000, 4), (600, 8)])
 def test_bounds_that_cannot_be_found_are_foreseen(n, p):
-    given, found = (
-        foreseen(PrivateSIR(1.0, 1e-6, 1, b, "descent"), n, p, 0.5, draws=30) for b in (Bounds(-3, 3), "search")
-    )
     losses = []
     for seed in range(30):
         x, y = _gaussian(n, p, 0.5, seed)
         fitted = PrivateSIR(1.0, 1e-6, 1, "search", "descent", random_state=seed).fit(x, y)
         losses.append(subspace_distance(fitted.directions_, np.eye(1, p)))
-    assert found.loss > given.loss
-    assert found.loss == pytest.approx(np.mean(losses), rel=0.35)
+    assert _searched(n, p, "search").loss == pytest.approx(np.mean(losses), rel=0.35)
+
+
+@pytest.mark.parametrize(("n", "p"), [(600, 8), (1_000, 12)])
+def test_a_search_among_too_few_records_is_foreseen_to_cost(n, p):
+    assert _searched(n, p, "search").loss > _searched(n, p, Bounds(-3, 3)).loss
 
 
 def test_the_label_loss_is_the_measured_mean_before_refining():
