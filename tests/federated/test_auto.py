@@ -23,8 +23,8 @@ def chosen(epsilon, sites, n, noises=None, relation="replace"):
 
 def test_noise_that_adds_up_over_sites_changes_the_choice():
     assert chosen(0.5, 1, 1_500) == "descent"
-    assert chosen(0.5, 5, 300) == "one-shot"  # the same records, five times the variance
-    assert chosen(0.5, 5, 300, noises=5 / 4) == "descent"  # secure aggregation: shares of the noise
+    assert chosen(0.5, 10, 150) == "one-shot"  # the same records, ten times the variance
+    assert chosen(0.5, 10, 150, noises=10 / 9) == "descent"  # secure aggregation: shares of the noise
 
 
 def test_a_method_asked_for_is_kept():
@@ -52,7 +52,7 @@ def mean_loss(method, sites, n, p, epsilon, replications=16):
 
 
 @pytest.mark.filterwarnings("ignore:random_state")
-@pytest.mark.parametrize(("sites", "n", "better"), [(5, 300, "one-shot"), (5, 2_000, "descent")])
+@pytest.mark.parametrize(("sites", "n", "better"), [(10, 150, "one-shot"), (5, 2_000, "descent")])
 def test_auto_at_sites_is_the_method_that_measures_better(sites, n, better):
     losses = {method: mean_loss(method, sites, n, 5, 0.5) for method in ("descent", "one-shot")}
     assert chosen(0.5, sites, n) == better == min(losses, key=losses.get)

@@ -368,7 +368,7 @@ class PrivateSIR(Predicting, ExplainingReducer):
 
     Errors, p-values, eigenvalues and the verdict are worked out from the releases when they are first asked for: the
     fit is made again on stand-ins for the population that the releases describe (`sfumato.forecast.belief`), which
-    takes about a second. They say how far a fresh sample and fresh noise would move the result, not how far clipping
+    takes a few seconds. They say how far a fresh sample and fresh noise would move the result, not how far clipping
     moves it from SIR without privacy.
 
     Examples
