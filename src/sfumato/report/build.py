@@ -57,7 +57,7 @@ def build_document(estimator: Any, *, forecasts: bool = True) -> Document:
         unit=words.unit(estimator),
         mark=account.mark,
         verdict=_verdict(estimator),
-        error_of=PRIVACY_ALONE if getattr(estimator, "loadings_errors_", None) is None else IN_ALL,
+        error_of=PRIVACY_ALONE if getattr(estimator, "verdict_", None) is None else IN_ALL,
         command=getattr(estimator, "origin_", Origin()).command,
     )
 
