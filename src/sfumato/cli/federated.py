@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from sfumato.bounds import Bounds
     from sfumato.privacy.budget import Budget
+    from sfumato.typing import FloatArray
 
 federated_app = typer.Typer(help="Fit across sites that may not pool their records.", no_args_is_help=True)
 Lower = Annotated[str, typer.Option(help="Lower bound of all features, or of each: a,b,c.")]
@@ -281,6 +282,8 @@ def simulate(
         made = _estimator(options, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
         sites = split_by_column(data, by, response, options.classes, kind, other)
         fitted = run(made, sites, trust, leave_out=leave_out, least=least, own_units=own_units)
+    from sfumato.report.words import feature_names, second_names
+
     console = stdout()
     for name, ledger in fitted.ledgers_.items():
         console.print(f"{name}: epsilon {ledger.spent():.4g}, {len(ledger)} releases", markup=False)
@@ -288,9 +291,9 @@ def simulate(
         note(f"{name} {why}")
     for name, found in fitted.disagreeing_.items():
         note(f"{name} disagrees with the other sites in {found.about}.")
-    console.print(_named(fitted))
+    console.print(_named(feature_names(fitted), fitted.directions_))
     if hasattr(fitted, "y_directions_"):
-        _show(fitted.y_directions_)
+        console.print(_named(second_names(fitted), fitted.y_directions_))
     if report is not None:
         fitted.report(report)
 
@@ -305,22 +308,20 @@ def status(
     stdout().print(describe_status(folder), markup=False, soft_wrap=True)
 
 
-def _named(fitted: Any) -> "Table":
-    """The directions with the names of their features, heaviest in the first first."""
+def _named(names: Sequence[str], directions: "FloatArray") -> "Table":
+    """Directions with the names of their features, heaviest in the first first."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     from sfumato.hints import visible
-    from sfumato.report.words import feature_names
 
-    names = feature_names(fitted)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("feature")
-    for k in range(len(fitted.directions_)):
+    for k in range(len(directions)):
         table.add_column(f"direction {k + 1}", justify="right")
-    for j in sorted(range(len(names)), key=lambda j: -abs(float(fitted.directions_[0][j]))):
-        table.add_row(Text(visible(names[j])), *(f"{row[j]:+.4f}" for row in fitted.directions_))
+    for j in sorted(range(len(names)), key=lambda j: -abs(float(directions[0][j]))):
+        table.add_row(Text(visible(names[j])), *(f"{row[j]:+.4f}" for row in directions))
     return table
 
 

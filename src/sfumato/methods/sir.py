@@ -453,10 +453,12 @@ class PrivateSIR(Predicting, ExplainingReducer):
         assert outcome.belief is not None
         self._belief = outcome.belief
 
+    _unseen_classes: tuple[Any, ...] = ()
+
     @property
     def unseen_classes_(self) -> tuple[Any, ...]:
         """Declared classes of which hardly a record was seen, by their noisy counts; right after a fit."""
-        return getattr(self, "_unseen_classes", ())
+        return self._unseen_classes
 
     @cached_property
     def standard_errors_(self) -> FloatArray:
