@@ -31,6 +31,7 @@ def test_settings_of_a_node_choose_columns_classes_and_categories(config):
     head, _ = handle(open_site(told), '{"ask":"facts"}')
     facts = json.loads(head)
     assert facts["name"] == "north" and facts["n_records"] == 3 and not facts["rehearsal"]
+    assert facts["classes"] == ["no", "yes"]
     assert facts["n_features"] == 3 and facts["feature_names"][0] == "age"  # age, and two columns for three wards
 
 

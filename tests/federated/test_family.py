@@ -163,6 +163,18 @@ def test_the_table_that_is_unlike_most_others_is_named_and_of_two_neither():
         federated_task(estimator, three, "replace")
 
 
+def test_classes_in_another_order_are_noticed():
+    """Codes are positions: sites that count them differently would add up different classes."""
+    listed = facts_of(PrivateLDA(), *((name, (WIDE, {})) for name in "abc"))
+    orders = {"a": ("no", "yes"), "b": ("no", "yes"), "c": ("yes", "no")}
+    facts = {name: replace(fact, classes=orders[name], response=Response(3)) for name, fact in listed.items()}
+    assert odd_sites(PrivateLDA(), facts) == {"c": "differs from the other sites in the classes, or their order."}
+    del facts["c"]
+    assert federated_task(PrivateLDA(classes=["no", "yes"], bounds=BOX), facts, "replace").n_records == 6
+    with pytest.raises(InputError, match="in the same order"):
+        federated_task(PrivateLDA(classes=["yes", "no"], bounds=BOX), facts, "replace")
+
+
 def test_components_do_not_look_at_a_response_so_it_may_differ():
     facts = facts_of(PrivatePCA(), ("a", (WIDE, {"has_response": False})), ("b", (WIDE, {})))
     assert federated_task(PrivatePCA(bounds=BOX), facts, "replace").n_records == 6

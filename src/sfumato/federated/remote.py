@@ -226,11 +226,15 @@ def facts_from(head: dict[str, Any]) -> SiteFacts:
         raise BadUploadError("the feature names are not names.")
     if names is not None and len(names) != features:
         raise BadUploadError("there are more or fewer feature names than features.")
+    classes = head.get("classes")
+    if classes is not None and (not isinstance(classes, list) or not all(isinstance(name, str) for name in classes)):
+        raise BadUploadError("the classes are not names.")
     if type(second) is not int or not 0 <= second < features:
         raise BadUploadError("the number of columns of the second table is not a count.")
     kind = Response(response["categories"], bool(response["hashed"]))
     rehearsal, explained = head.get("rehearsal") is not False, head.get("has_response", True) is True
-    return SiteFacts(features, records, kind, None if names is None else tuple(names), rehearsal, explained, second)
+    listed, called = (None if given is None else tuple(given) for given in (classes, names))
+    return SiteFacts(features, records, kind, called, rehearsal, explained, second, listed)
 
 
 def _is_classes(count: Any) -> bool:

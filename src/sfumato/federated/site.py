@@ -257,8 +257,9 @@ def _reply(site: Site, data: dict[str, Any]) -> tuple[str, bytes]:
             facts = site.facts()
             response = {"categories": facts.response.categories, "hashed": facts.response.hashed}
             names = None if facts.feature_names is None else list(facts.feature_names)
-            about = {"n_features": facts.n_features, "n_records": facts.n_records, "response": response}
+            about: dict[str, Any] = {"n_features": facts.n_features, "n_records": facts.n_records, "response": response}
             about |= {"has_response": facts.has_response, "n_second": facts.n_second}
+            about |= {} if facts.classes is None else {"classes": list(facts.classes)}
             return dump_json({"name": site.name, **about, "feature_names": names, "rehearsal": facts.rehearsal}), b""
         case {"ask": "accept", "terms": terms}:
             site.accept(terms)

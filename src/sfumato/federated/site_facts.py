@@ -28,6 +28,7 @@ class SiteFacts:
     rehearsal: bool = False
     has_response: bool = True
     n_second: int = 0
+    classes: tuple[str, ...] | None = None
 
 
 def describe_site(source: Source, relation: Relation, protects: Kind = "record") -> SiteFacts:
@@ -40,6 +41,7 @@ def describe_site(source: Source, relation: Relation, protects: Kind = "record")
         source.feature_names,
         has_response=source.has_response,
         n_second=source.n_second,
+        classes=source.classes,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 
 from sklearn.utils import get_tags
 
+from sfumato import cells
 from sfumato.bounds import Bounds, PartialBounds
 from sfumato.errors import InputError
 from sfumato.federated.site_facts import SiteFacts
@@ -216,7 +217,7 @@ def _agreed(estimator: Any, facts: Mapping[str, SiteFacts]) -> SiteFacts:
     if tags.required and not (tags.multi_output or agreed.has_response):
         raise InputError(f"sites: {kind} needs a response at each; name its column with response (--response).")
     classes = getattr(estimator, "classes", None)
-    if classes is not None and agreed.response != declared_response(True, classes):
+    if classes is not None and not _lists(agreed, classes):
         raise InputError("classes must be the same at each site; give the same list there, in the same order.")
     return agreed
 
@@ -229,8 +230,15 @@ def _compared(estimator: Any, fact: SiteFacts) -> dict[str, object]:
         "number of features": fact.n_features,
         "number of columns of the second table": fact.n_second,
         "kind of response": (fact.has_response, fact.response) if looked_at else None,
+        "classes, or their order": fact.classes if looked_at else None,
         "names of the features": fact.feature_names,
     }
+
+
+def _lists(fact: SiteFacts, classes: Sequence[Any]) -> bool:
+    """Whether a site's response has these classes; their number alone, where a site did not tell their names."""
+    known = fact.classes is None or fact.classes == tuple(cells.name(key) for key in cells.keys_of(classes, "classes"))
+    return known and fact.response == declared_response(True, classes)
 
 
 def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> str:

@@ -57,6 +57,8 @@ class Source(ABC):
     feature_names: tuple[str, ...] | None
     response: Response
     has_response: bool = True
+    classes: tuple[str, ...] | None = None
+    """The declared classes of the response, as cells are compared with them, where the source was told of them."""
     n_second: int = 0
     """How many of the features, the last ones, are those of a second table: the other side of a canonical pair."""
     has_people: bool = False

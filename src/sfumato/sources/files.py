@@ -103,6 +103,8 @@ class FileSource(Source):
             if person is not None:
                 _check_person(table, person)
         self.has_response, self.response = response is not None, self._declared()
+        if classes is not None:
+            self.classes = tuple(name(key) for key in keys_of(classes, "classes"))
         self.feature_names = self._all.names
         self.binary = self._all.binary(self._tables)
         self.n_features, self.n_second = len(self._all.names), 0 if second is None else len(second.names)
