@@ -28,7 +28,7 @@ from sfumato.typing import FloatArray
 
 _FEWEST, _MOST, _IN_ALL = 4, 24, 160
 """Grid points per selection epsilon, fewer if there are many selections: ten leave a part in 1,000."""
-_FINER, _WORK, _WORTH = 8, 700_000, 0.05
+_FINER, _WORK, _WORTH = 8, 700_000, 0.08
 """Unequal epsilons are rounded up to whole cells: a grid up to so many times finer is taken where it rounds less, as
 far as all tables together have no more cells than this (less than a tenth of a second), which must save so much."""
 _CELLS = 300_000
