@@ -100,7 +100,8 @@ import httpx
 
 with httpx.Client(verify=ssl.create_default_context(cafile="ca.crt")) as stranger:
     for path in sys.argv[2:]:
-        print(stranger.post(f"https://127.0.0.1:{sys.argv[1]}{path}", content=b"").status_code)
+        where, said = f"https://127.0.0.1:{sys.argv[1]}{path}", {"content-type": "application/protobuf"}
+        print(stranger.post(where, content=b"", headers=said).status_code)
 """
 
 
