@@ -248,7 +248,7 @@ CALIBRATED = ("PrivateSIR", "PrivateSparseSIR", "PrivatePCA", "PrivateLDA", "Pri
 SOLVED = ("PrivateSIR", "PrivateSparseSIR")
 """Estimators that say how they were solved since."""
 JUDGED_LATER = ("standard_errors", "y_standard_errors", "privacy_errors", "loadings_errors", "verdict", "choice")
-"""What some estimators say about their errors since; files of the same version may lack it."""
+"""What estimators say about their errors since, some of them."""
 LOW, HIGH = (20, 100), (10, 50)
 SLICING = {"DPIni": LOW, "DPSIR": LOW, "RayleighFlowSIR": LOW} | dict.fromkeys(
     ("DPSIni", "DPSSIR", "TruncatedRayleighFlowSIR"), HIGH
@@ -261,7 +261,9 @@ def renew(node: Node) -> Node:
     for version, step in ((FIRST, _from_first), (SECOND, _from_second)):
         if node.value["format"] == version:
             node = step(node)
-    return _unjudged(node)
+            if step is _from_second:
+                node = _unjudged(node)
+    return node
 
 
 def _unjudged(node: Node) -> Node:
