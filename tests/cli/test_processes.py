@@ -127,7 +127,7 @@ def test_the_second_interruption_gives_the_fit_up_and_says_what_it_spent(start, 
     purposes = [entry.purpose for entry in study.refresh().entries]
     assert "span of the response" in purposes and "picture of the first direction against the response" not in purposes
     assert 0 < study.total() < 1.0 and "all hashes agree" in study.verify()
-    said = re.search(r"no result was made; (\d+) of 17 releases were made and stay in (\S+)", terminal.plain)
+    said = re.search(r"no result was made; (\d+) of 26 releases were made and stay in (\S+)", terminal.plain)
     assert said and int(said[1]) == len(purposes) and said[2] == str(here / "study.jsonl")
 
 

@@ -26,8 +26,8 @@ BATCH, BATCHES = 15, 4
 """Stand-ins of a test are made by batches, until the answer is clear."""
 MOST = 6
 """Most directions that are tested."""
-PILOTS = 20
-POPULATIONS, EACH = 6, 10
+PILOTS = 12
+POPULATIONS, EACH = 6, 8
 """Populations that the releases leave possible, and fits on fresh samples of each."""
 ALIKE, OFTEN = 0.9, 0.975
 """A fit is reliable if the scores of two such fits on fresh samples are correlated by `ALIKE` in this part of cases."""

@@ -15,7 +15,7 @@ from sfumato.steps.dimension import LEVEL, Choice
 from sfumato.steps.links import Links, unit_rows
 from sfumato.typing import FloatArray
 
-PROBES = 8
+PROBES = 4
 """Fits that tell how much of a slope comes out."""
 LEAST_PART, MOST_PART = 1e-4, 0.97
 """Of a function of y that x is believed to explain."""
