@@ -188,7 +188,7 @@ def test_progress_is_seen_at_once_and_names_the_releases(start, here, slow, term
     terminal.wait_for("loading the library")
     seen_after = time.monotonic() - begun
     terminal.wait_for("ranks of the response")
-    terminal.wait_for("/17")
+    terminal.wait_for("/26")
     assert finished(process) == 0
     assert seen_after < 10.0  # 0.4 s on an idle machine; the tests share theirs
 
