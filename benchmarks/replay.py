@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks.store import Store
+from benchmarks.study import commit
 from sfumato.audit.controls import broken_fits
 from sfumato.audit.replays import Row, replay_markdown, runs
 
@@ -45,7 +46,7 @@ def main():
     head = [
         "# Replay",
         "",
-        f"`python {' '.join(sys.argv)}`, Python {platform.python_version()}.",
+        f"`python {' '.join(sys.argv)}`, {commit()}, Python {platform.python_version()}.",
         "",
         f"**{passed} of {len(rows)} rows show nothing but their releases, on {sum(row.pairs for row in rows)} pairs of "
         f"neighbours; {sum(caught.values())} of {len(caught)} controls caught.**",
