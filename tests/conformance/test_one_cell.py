@@ -9,6 +9,7 @@ import contextlib
 import csv
 import datetime
 import importlib
+import inspect
 import io
 import pkgutil
 import re
@@ -420,7 +421,7 @@ def test_every_reader_of_the_package_is_in_this_registry(tmp_path):
     base = BASES["numbers"]
     files = {type(open_tables([make(base, base, tmp_path)])[0]) for make in FILES.values()}
     streams = {SnapshotTable, PassingTable, SparkTable}  # batches of an engine that has given each column its type
-    assert subclasses(Table) == files | streams
+    assert {kind for kind in subclasses(Table) if not inspect.isabstract(kind)} == files | streams
     read = {type(scan(make(base, base, tmp_path), response="cell")) for make in FILES.values()} | {ArraySource}
     assert subclasses(Source) == read
     assert {kind.__name__ for kind in subclasses(Randomiser)} == {"SliceRandomiser", "NumberRandomiser"}
