@@ -26,7 +26,7 @@ demo: $(STAMP)    ## fit a private SIR on built-in data and write report.html
 	$(BIN)/sfumato demo --out report.html
 
 test: $(STAMP) $(FLOWER)/.installed lint    ## everything that must hold before a change lands
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 $(SPARK)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(SPARK)

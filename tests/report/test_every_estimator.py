@@ -13,6 +13,8 @@ from sfumato.report.build import build_document
 from sfumato.report.html import render
 from sfumato.research import DPSIR
 
+pytestmark = pytest.mark.usefixtures("few_stand_ins")  # what is said of the errors is not what is tested
+
 N, P = 3001, 6
 BOX = sf.Bounds(-5, 5)
 CASES = {
