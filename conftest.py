@@ -37,6 +37,13 @@ def pytest_configure() -> None:
     settings.load_profile("repeatable")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Deployments first: they wait for servers for minutes, which nobody else should wait for at the end."""
+    items.sort(
+        key=lambda item: not item.nodeid.startswith(("tests/federated/test_supernodes", "tests/federated/test_flower"))
+    )
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> None:
     """What a fixture draws must not depend on which test is the first to ask for it."""

