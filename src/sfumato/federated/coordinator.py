@@ -27,6 +27,7 @@ from sfumato.federated.task import (
     too_small,
 )
 from sfumato.federated.terms import Terms
+from sfumato.hints import visible
 from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
@@ -210,7 +211,7 @@ def _extras(fitted: Any) -> dict[str, Any]:
 
 
 def summarise_outcome(found: dict[str, Any]) -> str:
-    """An outcome in a few lines, for the terminal."""
+    """An outcome in a few lines, for the terminal: what sites call themselves and say of themselves, spelled out."""
     spent = [
         f"  {name}: epsilon {float(told['epsilon']):.4g} spent in all runs, cap {told.get('cap')}"
         for name, told in found["spending"].items()
@@ -218,7 +219,7 @@ def summarise_outcome(found: dict[str, Any]) -> str:
     lost = [f"  left out: {name}, {why}" for name, why in found["left_out"].items()]
     lost += [f"  {name} disagrees with the others in {about}" for name, about in found["disagreeing"].items()]
     head = f"{len(found['directions'])} direction(s) from {len(found['sites'])} site(s)"
-    return "\n".join([head, *spent, *lost])
+    return "\n".join(map(visible, [head, *spent, *lost]))
 
 
 def write_outcome(fitted: Any, folder: Path) -> None:

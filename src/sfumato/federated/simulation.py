@@ -26,6 +26,7 @@ from sfumato.methods.inputs import first_rows
 from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.door import Door
+from sfumato.privacy.ledger.current import current_account
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, Unit, unit_of
@@ -211,6 +212,8 @@ def _checked(estimator: Any) -> Any:
     refuse_unless_federated(estimator)
     if estimator.ledger is not None:
         raise InputError("ledger: in a federation every site has its own; leave it None and see ledgers_.")
+    if current_account() is not None:
+        raise InputError("account: in a federation every site has its own; simulate outside of 'with account(...)'.")
     return clone(estimator)
 
 

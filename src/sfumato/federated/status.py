@@ -1,22 +1,23 @@
 """What a coordinator's folder tells of its runs, for its operator."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.federated.coordinator import summarise_outcome
+from sfumato.federated.store import read_journal, read_object, unreadable
+from sfumato.hints import visible
 
 
 def describe_status(folder: Path) -> str:
     """The run that is going on or was interrupted, and the last result, in a few lines."""
     if not folder.is_dir():
         raise InputError(f"folder: there is no {folder}; name the folder of a coordinator, as 'server --folder' did.")
-    run, outcome = _read(folder / "run.json"), _read(folder / "result" / "outcome.json")
-    found = [*_describe_run(run)] if run else ["no run is going on"]
-    if outcome:
-        found += ["", f"last result ({folder / 'result' / 'outcome.json'}):", summarise_outcome(outcome)]
-    return "\n".join(found)
+    journal, result = folder / "run.json", folder / "result" / "outcome.json"
+    found = _describe_run(read_journal(journal)) if journal.exists() else ["no run is going on"]
+    if result.exists():
+        found += ["", f"last result ({result}):", *_describe_outcome(result).split("\n")]
+    return "\n".join(map(visible, found))
 
 
 def _describe_run(run: dict[str, Any]) -> list[str]:
@@ -34,11 +35,8 @@ def _describe_run(run: dict[str, Any]) -> list[str]:
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _describe_outcome(path: Path) -> str:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError):
-        raise InputError(f"folder: {path} cannot be read; restore it, or delete it to begin anew.") from None
-    return data if isinstance(data, dict) else {}
+        return summarise_outcome(read_object(path))
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(unreadable(path)) from None
