@@ -24,6 +24,7 @@ from sfumato.research.xia_tables import (
     high_fits,
     low_dimension,
     low_fits,
+    sir_with_chosen,
     slice_study,
 )
 from sfumato.simulate import xia
@@ -347,6 +348,22 @@ def test_coefficients_with_a_seed_of_their_own_stay_while_records_change():
     assert not np.array_equal(one.x, other.x)
     np.testing.assert_array_equal(one.x, third.x)
     assert subspace_distance(xia("M1", 5, 4, coefficients=3).directions, xia("M1", 5, 4, coefficients=4).directions) > 0
+
+
+def test_the_printed_loss_of_sir_in_m3_is_that_of_a_chosen_number_of_directions():
+    """Table 1, M3 (30000, 10): 0.200 and a mean k of 1.8. With the true k it would be a third of that."""
+    printed = printed_table("002", 1)["M3", 30_000, 10]
+    chosen, given = [], []
+    for seed in range(40):
+        sample = xia("M3", n=30_000, p=10, random_state=seed)
+        chosen.append(sir_with_chosen(sample, 20))
+        if seed < 5:
+            fit = SIR(n_directions=2, n_slices=20).fit(sample.x, sample.y)
+            given.append(subspace_distance(fit.directions_, sample.directions))
+    error = np.std([values["SIR, k chosen"] for values in chosen]) / np.sqrt(40)
+    assert np.mean([values["SIR, k chosen"] for values in chosen]) == pytest.approx(printed["SIR"], abs=2 * error)
+    assert np.mean([values["k-hat without privacy"] for values in chosen]) == pytest.approx(printed["k-hat"], abs=0.1)
+    assert np.mean(given) < printed["SIR"] / 2
 
 
 def test_a_wrong_number_of_directions_costs_at_least_its_own_root():
