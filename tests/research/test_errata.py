@@ -1,7 +1,9 @@
 """One worked number for each entry of docs/explanation/errata.md that has one."""
 
+import csv
 import math
 import warnings
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from sfumato import PrivacyWarning, limits, subspace_distance
 from sfumato.privacy.accounting import gdp_delta, gdp_mu
 from sfumato.research.fsir import _means, fsir_paper, pseudo_values
+from sfumato.research.he_tables import SLICES, TRUNCATION, delta_of
 from sfumato.simulate import he
 
 
@@ -273,3 +276,30 @@ def test_iht_labels_reach_further_than_their_noise_is_made_for(s: int, true_delt
     """C = 1, (1, 1e-5) claimed: noise for |y| <= 2, but |<theta, x>| + C reaches sqrt(s) + 1."""
     sigma = math.sqrt(32 * math.log(1.25 / 1e-5))
     assert gdp_delta(2 * (math.sqrt(s) + 1) / sigma, 1.0) == pytest.approx(true_delta, rel=0.1)
+
+
+def test_the_captions_delta_lets_every_thirteenth_record_be_published():
+    """Publishing each record with probability delta is (0, delta)-private; n delta records are expected."""
+    assert delta_of(500, SLICES) == pytest.approx(0.0764, abs=5e-5)
+    expected = {n: n * delta_of(n, SLICES) for n in TRUNCATION}
+    assert expected[500] == pytest.approx(38.2, abs=0.1) and min(expected.values()) > 30
+
+
+def test_what_is_printed_in_parentheses_cannot_be_standard_errors():
+    """Distances to one direction lie in [0, sqrt(2)]: they deviate by half of that at most, means of 400 by a 20th."""
+    text = files("sfumato.research").joinpath("he_tables.csv").read_text(encoding="utf-8")
+    printed = [float(row["std"]) for row in csv.DictReader(text.splitlines()) if row["model"] in ("I", "II")]
+    most = math.sqrt(2) / 2 / math.sqrt(400)
+    assert most == pytest.approx(0.0354, abs=5e-5)
+    assert max(printed) == 0.344 and sum(value > most for value in printed) > len(printed) / 2
+
+
+def test_no_step_size_meets_the_assumption_of_the_flows_theorems():
+    """nu < 1/2 with eta lambda_max(B) < 1 / (1 + c): nu is above sqrt(7/8) whatever is chosen."""
+    rng = np.random.default_rng(0)
+    c, gamma, condition = rng.random(100_000), rng.random(100_000), 10 ** rng.uniform(0, 4, 100_000)
+    smallest = 10 ** rng.uniform(-4, 4, 100_000)
+    eta = rng.random(100_000) / ((1 + c) * smallest * condition)  # of B's largest eigenvalue
+    upper = (1 + c) / (1 - c)
+    nu = np.sqrt(1 - (1 + c) / 8 * eta * smallest * (1 - gamma) / (upper * condition + gamma))
+    assert nu.min() > math.sqrt(7 / 8) > 0.5
