@@ -8,7 +8,7 @@ that ``--store`` names, so that a study can be run in pieces, and with more repl
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.location import plain_directions
 from benchmarks.location_tables import awkward
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, write
@@ -186,21 +187,20 @@ def _limit(name: str, how: str, method: str, k: int, data: Path) -> PrivateSIR:
     return PrivateSIR(rho=HUGE, n_directions=k, bounds=bounds_of(x, how), method=method, random_state=0).fit(x, y)
 
 
-def covered(name: str, n: int, how: str, method: str, k: int, data: Path, seed: int) -> dict[str, object]:
-    """Directions and their errors, turned to the side of the limit; correlation of scores with it; the verdict."""
+def _turned(sir: PrivateSIR, limit: PrivateSIR) -> np.ndarray:
+    """Directions, each turned to the side of the limit."""
+    sides = np.where((sir.directions_ * limit.directions_ * limit.scale_**2).sum(axis=1) < 0, -1.0, 1.0)
+    return np.asarray(sir.directions_ * sides[:, None])
+
+
+def covered(name: str, n: int, how: str, method: str, k: int, data: Path, judged: bool, seed: int) -> dict[str, object]:
+    """Directions on a fresh sample; of a fit that is judged the errors and the verdict, too."""
     x = table_of(name, data)[0]
     sir = _fit(_drawn(name, data, n, seed), bounds_of(x, how), method, seed, n_directions=k)
-    limit = _limit(name, how, method, k, data)
-    sides = np.where((sir.directions_ * limit.directions_ * limit.scale_**2).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-    scores = [abs(np.corrcoef(x @ sir.directions_[j], x @ limit.directions_[j])[0, 1]) for j in range(k)]
-    return {
-        "d": (sir.directions_ * sides).tolist(),
-        "e": sir.standard_errors_.tolist(),
-        "level": sir.verdict_.level,
-        "alike": sir._belief.alikeness.tolist(),
-        "p": sir.choice_.p_values.tolist(),
-        "sc": scores,
-    }
+    found = {"d": _turned(sir, _limit(name, how, method, k, data)).tolist()}
+    if not judged:
+        return found
+    return found | {"e": sir.standard_errors_.tolist(), "level": sir.verdict_.level}
 
 
 def fits_of(store: Store, key: str, job: Callable[..., Any], seeds: Iterable[int]) -> list[Any]:
@@ -208,10 +208,27 @@ def fits_of(store: Store, key: str, job: Callable[..., Any], seeds: Iterable[int
     return [store.get(f"{key}/{seed}", job, seed) for seed in seeds]
 
 
+def _some_judged(store: Store, key: str, job: Callable[..., Any], options: argparse.Namespace) -> list[Any]:
+    """Fits, of which the first few are judged."""
+    first, all_ = options.judged, options.replications
+    judged = fits_of(store, f"judged/{key}", partial(job, True), range(first))
+    return judged + fits_of(store, f"fit/{key}", partial(job, False), range(first, all_))
+
+
 def _covering(store: Store, name: str, n: int, how: str, options: argparse.Namespace) -> list[Any]:
     k = 1 if name in ONE else 2
     job = partial(covered, name, n, how, "descent", k, options.data)
-    return fits_of(store, f"coverage/{name}/{n}/{how}", job, range(options.replications))
+    return _some_judged(store, f"{name}/{n}/{how}", job, options)
+
+
+def _parts(runs: list[Any], *names: str) -> Iterator[np.ndarray]:
+    """Of the fits that were judged."""
+    return (np.array([run[name] for run in runs if "e" in run]) for name in names)
+
+
+def _correlations(x: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Of the scores along rows of directions."""
+    return np.array([abs(np.corrcoef(x @ a, x @ b)[0, 1]) for a, b in zip(one, other, strict=True)])
 
 
 def shares_of(good: np.ndarray) -> tuple[str, str]:
@@ -222,7 +239,8 @@ def shares_of(good: np.ndarray) -> tuple[str, str]:
 
 def _command(study: str, options: argparse.Namespace) -> str:
     tables = " --tables " + " ".join(repr(name) for name in options.tables) if options.tables else ""
-    return f"python -m benchmarks.honest {study} --replications {options.replications}{tables}"
+    judged = f" --judged {options.judged}" if study in ("coverage", "again") else ""
+    return f"python -m benchmarks.honest {study} --replications {options.replications}{judged}{tables}"
 
 
 def level_study(store: Store, options: argparse.Namespace) -> None:
@@ -274,34 +292,43 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
     rows = []
     for name, how, n in product(options.tables or [*TABLES, *RELATED], ("tight", "found"), options.sizes):
         runs = _covering(store, name, n, how, options)
-        value, error = (np.array([run[part] for run in runs]) for part in ("d", "e"))
-        limit = _limit(name, how, "descent", value.shape[1], options.data).directions_
-        cells = (shares_of(np.abs(value - centre) <= 2.0 * error) for centre in (value.mean(axis=0), limit))
-        told = [run["level"] for run in runs]
+        limit, x = (
+            _limit(name, how, "descent", len(runs[0]["d"]), options.data).directions_,
+            table_of(name, options.data)[0],
+        )
+        value, error = _parts(runs, "d", "e")
+        centres = np.mean([run["d"] for run in runs], axis=0), limit
+        cells = [shares_of(np.abs(value - centre) <= 2.0 * error) for centre in centres]
+        told = [run["level"] for run in runs if "e" in run]
         levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
-        scores = " ".join(f"{part:.2f}" for part in np.median([run["sc"] for run in runs], axis=0))
-        rows.append((name, how, f"{n:,}", *(cell for pair in cells for cell in pair), scores, levels))
+        scores = np.median([_correlations(x, np.array(run["d"]), limit) for run in runs], axis=0)
+        plain = _correlations(x, limit, plain_directions(*table_of(name, options.data))[: len(limit)])
+        alike = (" ".join(f"{part:.2f}" for part in parts) for parts in (scores, plain))
+        rows.append((name, how, f"{n:,}", *cells[0], *cells[1], *alike, levels))
         print(rows[-1], flush=True)
     write(
         "honest-coverage",
         _command("coverage", options),
         "Coverage of two standard errors\n"
-        f"epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples; part of the entries "
-        "of `directions_` within two `standard_errors_` of their mean over fits, of the first and of the second "
-        "direction (in brackets: of the worst feature); the same about the fit without noise on the whole table; "
-        "median correlation of scores with it; verdicts (noise / weak / reliable).",
-        ("table", "bounds", "n", "first", "second", "limit, first", "second", "correlation", "verdicts"),
+        f"epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples, of which {options.judged} are asked "
+        "for their errors: part of the entries of `directions_` within two `standard_errors_` of the mean over all "
+        "fits, of the first and of the second direction (in brackets: of the worst feature); the same about the fit "
+        "without noise on the whole table; median correlation of scores with it; correlation of its scores with those "
+        "of plain SIR; verdicts (noise / weak / reliable).",
+        (
+            *("table", "bounds", "n", "first", "second", "limit, first", "second"),
+            *("correlation with the limit", "of the limit with SIR", "verdicts"),
+        ),
         rows,
     )
 
 
-def noisy(name: str, n: int, how: str, method: str, k: int, data: Path, seed: int) -> dict[str, object]:
+def noisy(name: str, n: int, how: str, method: str, k: int, data: Path, judged: bool, seed: int) -> dict[str, object]:
     """Directions and what privacy noise alone adds to them, on one and the same sample, turned to one side."""
     x = table_of(name, data)[0]
     sir = _fit(_drawn(name, data, n, 0), bounds_of(x, how), method, seed, n_directions=k)
-    limit = _limit(name, how, method, k, data)
-    sides = np.where((sir.directions_ * limit.directions_ * limit.scale_**2).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-    return {"d": (sir.directions_ * sides).tolist(), "e": sir.privacy_errors_.tolist()}
+    found = {"d": _turned(sir, _limit(name, how, method, k, data)).tolist()}
+    return found if not judged else found | {"e": sir.privacy_errors_.tolist()}
 
 
 def _alike(x: np.ndarray, runs: list[dict[str, object]]) -> np.ndarray:
@@ -310,33 +337,33 @@ def _alike(x: np.ndarray, runs: list[dict[str, object]]) -> np.ndarray:
     scores = np.einsum("np,fkp->kfn", x - x.mean(axis=0), d)
     scores /= np.maximum(np.linalg.norm(scores, axis=2, keepdims=True), 1e-300)
     alike = np.abs(scores @ scores.transpose(0, 2, 1)).min(axis=0)
-    reliable = [i for i, run in enumerate(runs) if run["level"] == "reliable"]
+    reliable = [i for i, run in enumerate(runs) if run.get("level") == "reliable"]
     return np.array([[alike[i, j] for j in range(len(runs)) if j != i] for i in reliable])
 
 
 def again_study(store: Store, options: argparse.Namespace) -> None:
     """Whether what is called reliable comes out again, and what noise alone does to one table."""
-    rows, n, few = [], 10_000, max(options.replications * 2 // 3, 2)
+    rows, n = [], 10_000
     for name, how in product(options.tables or [*TABLES, *RELATED], ("tight", "found")):
         runs = _covering(store, name, n, how, options)
         alike = _alike(table_of(name, options.data)[0], runs)
         job = partial(noisy, name, n, how, "descent", len(runs[0]["d"]), options.data)
-        same = fits_of(store, f"noisy/{name}/{n}/{how}", job, range(few))
-        value, error = (np.array([run[part] for run in same]) for part in ("d", "e"))
-        cells = shares_of(np.abs(value - value.mean(axis=0)) <= 2.0 * error)
+        same = _some_judged(store, f"one sample/{name}/{n}/{how}", job, options)
+        value, error = _parts(same, "d", "e")
+        cells = shares_of(np.abs(value - np.mean([run["d"] for run in same], axis=0)) <= 2.0 * error)
         below = f"{100 * (alike < 0.9).mean():.1f}" if len(alike) else "-"
         least = f"{alike.min():.2f}" if len(alike) else "-"
-        rows.append((name, how, f"{len(alike)} of {len(runs)}", below, least, *cells))
+        rows.append((name, how, f"{len(alike)} of {options.judged}", below, least, *cells))
         print(rows[-1], flush=True)
     write(
         "honest-again",
         _command("again", options),
         "What is called reliable, again\n"
-        f"n = {n:,}, epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples: how many "
-        "are called reliable; of their pairs with all other fits the per cent with a correlation of scores below 0.9 "
-        f"in a direction, and the least correlation. Then {few} fits on one and the same sample: part of the "
-        "entries of `directions_` within two `privacy_errors_` of their mean, first and second direction (worst "
-        "feature).",
+        f"n = {n:,}, epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples: how many of the first "
+        f"{options.judged} are called reliable; of their pairs with all other fits the per cent with a correlation of "
+        "scores below 0.9 in a direction, and the least correlation. Then as many fits on one and the same sample: "
+        "part of the entries of `directions_` within two `privacy_errors_` of their mean, first and second direction "
+        "(worst feature).",
         ("table", "bounds", "reliable", "below 0.9", "least", "noise alone, first", "second"),
         rows,
     )
@@ -348,6 +375,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", choices=studies)
     parser.add_argument("--replications", type=int, default=10)
+    parser.add_argument("--judged", type=int, default=8, help="Fits that are asked for errors and a verdict.")
     parser.add_argument("--data", type=Path, default=Path("data"), help="Folder with the real tables.")
     parser.add_argument("--tables", nargs="*")
     parser.add_argument("--sizes", nargs="*", type=int, default=[10_000, 3_000], help="Records, of the coverage.")
