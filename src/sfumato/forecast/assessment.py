@@ -36,8 +36,9 @@ MORE = 1.15
 the records of a table."""
 HIGHEST = 700.0
 """Of which the exponential is finite."""
-SILENCE = 1e-12
-"""Variance of the noise, over that of the fit, that is as good as none."""
+SILENCE = 1e-2
+"""Variance of the noise, over that of the fit, that is as good as none beside it. With much less a descent has nothing
+to weigh its steps by, and ends elsewhere."""
 Level = Literal["reliable", "weak", "noise"]
 
 

@@ -26,6 +26,7 @@ from sfumato.records import Records, Response
 from sfumato.steps.hessian import HalfMoments, largest_in_size
 from sfumato.steps.location import Locating, Location
 from sfumato.steps.ranks import Ranking
+from sfumato.steps.second_order import SecondOrder
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
 from sfumato.typing import FloatArray
@@ -72,6 +73,11 @@ class HessianTask:
     def prospect(self) -> Prospect:
         """On a numeric response that depends on a direction evenly."""
         return Prospect((("PHD", self),), CurvedResponse(self.n_features, n_slices=2))
+
+    def axes(self, fit: SecondOrder) -> FloatArray:
+        """Eigenvectors of half the difference of the halves."""
+        lower, upper = fit.slices.seconds
+        return largest_in_size((upper - lower) / 2.0)[1]
 
     def run(self) -> Asking[SecondOrderOutcome]:
         """Walk the plan."""

@@ -129,6 +129,10 @@ class SecondOrderTask:
         population = EvenResponse(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
         return Prospect(((self.kernel.upper(), self),), population)
 
+    def axes(self, fit: SecondOrder) -> FloatArray:
+        """Eigenvectors of the kernel."""
+        return spectrum((save_kernel if self.kernel == "save" else dr_kernel)(fit.slices, fit.root))[1]
+
     def run(self) -> Asking["SecondOrderOutcome"]:
         """Walk the plan."""
         return (yield from walk_kernel(self, power=1.0))
@@ -168,6 +172,9 @@ class KernelTask(Planned, Protocol):
     @property
     def kernel_step(self) -> KernelStep: ...
 
+    def axes(self, fit: SecondOrder) -> FloatArray:
+        """All eigenvectors of the kernel as columns, those that were found first."""
+
     def run(self) -> Asking[SecondOrderOutcome]:
         """Walk the plan."""
 
@@ -179,13 +186,14 @@ def walk_kernel(task: KernelTask, power: float) -> Asking[SecondOrderOutcome]:
     n = _records_of(task, ranks)
     whitening = yield from heard.of(SHAPE.run(grid, n))
     fit = yield from heard.of(task.kernel_step.run(whitening, ranks, n, task.n_directions))
-    to_z, axes = fit.root @ whitening.exact_matrix, fit.axes
+    to_z, k = fit.root @ whitening.exact_matrix, fit.choice.n_directions
+    axes = task.axes(fit)[:, : k + 1]  # with the next one: it may be about as strong
     means = fit.slices.means @ axes
     within = axes.T @ fit.slices.seconds @ axes - means[:, :, None] * means[:, None, :]
     evidence = Evidence.of(heard, n, whitening, ranks, KernelAgain(task, ranks), located.reading)
     curves = Curves(fit.slice_of, to_z.T @ axes, means, within)
     belief = CurvedBelief(evidence, curves, fit.choice, grid.half_width, power)
-    directions = orthonormal_in_order(axes.T @ to_z / grid.half_width)
+    directions = orthonormal_in_order(fit.axes.T @ to_z / grid.half_width)
     centre = grid.centre + whitening.mean * grid.half_width
     return SecondOrderOutcome(directions, fit, located, centre, belief)
 
