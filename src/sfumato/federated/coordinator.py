@@ -233,3 +233,39 @@ def write_json(found: dict[str, Any], folder: Path) -> None:
     part = folder / "outcome.part"
     part.write_text(json.dumps(found, indent=1), encoding="utf-8")
     os.replace(part, folder / "outcome.json")
+
+
+def describe_status(folder: Path) -> str:
+    """The run that is going on or was interrupted, and the last result, in a few lines."""
+    if not folder.is_dir():
+        raise InputError(f"folder: there is no {folder}; name the folder of a coordinator, as 'server --folder' did.")
+    run, outcome = _read(folder / "run.json"), _read(folder / "result" / "outcome.json")
+    found = [*_describe_run(run)] if run else ["no run is going on"]
+    if outcome:
+        found += ["", f"last result ({folder / 'result' / 'outcome.json'}):", summarise_outcome(outcome)]
+    return "\n".join(found)
+
+
+def _describe_run(run: dict[str, Any]) -> list[str]:
+    """Who takes part, and which lines were answered by how many; a run that has not begun has no members."""
+    members, accepted = run["members"], run["accepted"]
+    known = f"run {run['run'][:8]} is going on, or was interrupted"
+    found = [f"{known}: the same command goes on with it, --anew gives it up"]
+    for site, size in members.items():
+        records = "records" if size is None else f"{size:,} records"
+        found.append(f"  {site}: {records}, {'takes part' if site in accepted else 'has not accepted (yet)'}")
+    heard = [f"{turn.partition(':')[0]} ({len(sites)})" for turn, sites in run["heard"].items()]
+    found.append(f"  answered so far, by so many sites: {', '.join(heard) or 'nothing'}")
+    if run.get("abandoned"):
+        found.append(f"  {len(run['abandoned'])} run(s) given up, of which sites are told when they are there")
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        raise InputError(f"folder: {path} cannot be read; restore it, or delete it to begin anew.") from None
+    return data if isinstance(data, dict) else {}
