@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import reduce
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL, DeviceEstimator
 from sfumato.methods.inputs import device_unit, first_rows, fit_source, transform_array
 from sfumato.privacy.parameters import noise_of
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,7 +180,7 @@ class LabelPrivateIHT(RegressorMixin, DeviceEstimator):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fit public features X and y: the `Answers` of the devices, or true labels to be randomised first."""
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or int(self.max_iter) < 1:
+        if not is_whole(self.max_iter, 1):
             raise InputError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
         if self.radius is not None and not (isinstance(self.radius, Real) and float(self.radius) > 0):
             raise InputError(f"radius must be None or a positive number, got {self.radius!r}.")
@@ -241,7 +241,7 @@ class LabelPrivateIHT(RegressorMixin, DeviceEstimator):
         if self.n_active == "auto":
             most = min(p, max(1, n // 20), MOST_ACTIVE)
             return _cross_validated(whole, folds, most, self.max_iter, self.radius)
-        if isinstance(self.n_active, bool) or not isinstance(self.n_active, Integral) or int(self.n_active) < 1:
+        if not is_whole(self.n_active, 1):
             raise InputError(f"n_active must be a positive integer or 'auto', got {self.n_active!r}.")
         return min(int(self.n_active), p, n), 1.0
 

@@ -14,9 +14,8 @@ from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.research.sums import CandidateSums
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import Bins, ResponseHistogram
-from sfumato.statistics.parts import Part
+from sfumato.statistics.parts import OnColumns, Part
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full

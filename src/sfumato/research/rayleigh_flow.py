@@ -7,7 +7,7 @@ a single one. Short steps average part of that away again; one release that is s
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -24,6 +24,7 @@ STEPS, STEP = 10, 0.5
 SMALLEST = 1e-12
 CONVERGED, ROUNDS = 1e-6, 1_000
 """Relative change at which ADMM stops, and its most rounds: a B of condition 1e4 takes some hundreds."""
+FLOW = "Rayleigh flow of Hu, Xiang, Liu and Wang"
 FLOW_REASON = (
     "calibration='paper': the paper names no sensitivities, so those printed for sliced inverse regression are taken, "
     "whose proof assumes large slices; the flow spends rho and the initial vector 2 rho; use calibration='tight'."
@@ -35,6 +36,15 @@ Pair = Callable[[Release], tuple[FloatArray, FloatArray]]
 """From the released sums to (A, B); those of the usual problems are below."""
 Matrices = Callable[..., tuple[FloatArray, FloatArray]]
 """From exact sums to the exact pair (A, B)."""
+
+
+@dataclass(eq=False, repr=False)
+class Flowing:
+    """Parameters of an estimator by this flow: there is no other method, and noise is correct or as printed."""
+
+    method: str = field(default="rayleigh-flow", init=False)
+    _: KW_ONLY
+    calibration: str = "tight"
 
 
 def flow_step(v: FloatArray, A: FloatArray, B: FloatArray, step: float, sparsity: int | None = None) -> FloatArray:

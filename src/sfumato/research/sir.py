@@ -5,9 +5,8 @@ correct noise under one total budget, and "paper", the printed noise, which give
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,6 @@ from sfumato.methods.about import (
     SCALE,
     SUPPORT,
     About,
-    Attack,
     number_or,
 )
 from sfumato.methods.base import ExplainingReducer, Session, given_of, known_of, open_session
@@ -32,6 +30,7 @@ from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
+from sfumato.research.models import whole_number
 from sfumato.research.peeling import (
     Iterate,
     descend_rows,
@@ -60,9 +59,11 @@ from sfumato.research.printed_noise import (
     CALIBRATIONS,
     FIRST,
     FIRST_REASON,
+    PEELED,
     REASON,
     exact_pair,
     open_printed,
+    paper_about,
     printed_descent,
     printed_peel,
     printed_pencil,
@@ -70,6 +71,7 @@ from sfumato.research.printed_noise import (
 )
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
+    FLOW,
     FLOW_REASON,
     KERNEL,
     plan_flow,
@@ -78,18 +80,18 @@ from sfumato.research.rayleigh_flow import (
     zcdp_of,
 )
 from sfumato.schema import Reader, whole, word
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import ResponseHistogram
+from sfumato.statistics.parts import OnColumns
 from sfumato.steps.descent import Fit
 from sfumato.steps.dimension import Choice
 from sfumato.steps.links import Links
 from sfumato.steps.location import settled
 from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 FLOWS = ("rayleigh-flow", "truncated-rayleigh-flow")
-HIGH = ("dp-sini", "dp-ssir", "truncated-rayleigh-flow")
+PEELING = ("dp-sini", "dp-ssir", "truncated-rayleigh-flow")
 BATCHES = ("parts", "full")
 PICKS = 6
 """Features kept by peeling, s' = 6 as in the paper's simulations."""
@@ -114,7 +116,7 @@ class PaperTask:
     @property
     def is_sparse(self) -> bool:
         """Whether features are selected first."""
-        return self.method in HIGH
+        return self.method in PEELING
 
     @property
     def grid(self) -> Grid:
@@ -274,40 +276,17 @@ class _Columns:
         return self.door.setting.sum(OnColumns(query, self.columns))
 
 
-def whole_number(name: str, given: Any, least: int) -> int:
-    """A whole number, refused by its name."""
-    if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < least:
-        raise InputError(f"{name} must be an integer of at least {least}, got {given!r}.")
-    return int(given)
-
-
 SIR_PARAMETERS: dict[str, Reader] = (
     PARAMETERS | {"calibration": word((*CALIBRATIONS, FIRST))} | CLASSES | {"n_slices": whole(2), "n_bins": whole(1)}
 )
-SPARSE_PARAMETERS: dict[str, Reader] = SIR_PARAMETERS | {"max_features": number_or("auto", "validate")}
-FOUND = EXPLAINING | SCALE
-
-
-def _about(
-    title: str,
-    words: str,
-    page: str,
-    attacks: Callable[[dict[str, Any]], Iterable[Attack]],
-    *,
-    sparse: bool = False,
-    parameters: Mapping[str, Reader] | None = None,
-) -> About:
-    """What an estimator of the papers says of itself; of `parameters` only those that the others do not have."""
-    return About(
-        title=title,
-        method=lambda fitted: words,
-        home="sfumato.research",
-        page=page,
-        options=(*EXPLAINING_OPTIONS, "max_features") if sparse else EXPLAINING_OPTIONS,
-        parameters=(SPARSE_PARAMETERS if sparse else SIR_PARAMETERS) | dict(parameters or {}),
-        released=FOUND | SUPPORT if sparse else FOUND,
-        attacks=attacks,
-    )
+XIA = "Xia, Zhang and Cai"
+LOW: dict[str, Any] = {"options": EXPLAINING_OPTIONS, "parameters": SIR_PARAMETERS, "released": EXPLAINING | SCALE}
+HIGH: dict[str, Any] = {
+    "options": (*EXPLAINING_OPTIONS, "max_features"),
+    "parameters": SIR_PARAMETERS | {"max_features": number_or("auto", "validate")},
+    "released": EXPLAINING | SCALE | SUPPORT,
+} | PEELED
+"""What `about` says of all estimators in low and in high dimension."""
 
 
 @dataclass(eq=False, repr=False)
@@ -391,11 +370,12 @@ class DPIni(PaperSIR):
     """
 
     _method = "dp-ini"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-Ini: private sliced inverse regression in one shot",
-        "Algorithm B.4 of Xia, Zhang and Cai",
-        "methods/dp-sir.md",
-        lambda known: [Attack("DPIni", DPIni(**known))],
+        f"Algorithm B.4 of {XIA}",
+        "dp-sir",
+        lambda: DPIni,
+        **LOW,
     )
 
 
@@ -430,15 +410,13 @@ class DPSIR(PaperSIR):
     batches: str = "parts"
 
     _method = "dp-sir"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SIR: private sliced inverse regression by gradient steps",
-        "Algorithm 2 of Xia, Zhang and Cai",
-        "methods/dp-sir.md",
-        lambda known: [
-            Attack("DPSIR", DPSIR(**known)),
-            Attack("DPSIR, full batches", DPSIR(**known, batches="full")),
-        ],
-        parameters={"batches": word(BATCHES)},
+        f"Algorithm 2 of {XIA}",
+        "dp-sir",
+        lambda: DPSIR,
+        {"": {}, "full batches": {"batches": "full"}},
+        **LOW | {"parameters": SIR_PARAMETERS | {"batches": word(BATCHES)}},
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
@@ -471,11 +449,8 @@ class RayleighFlowSIR(PaperSIR):
     """
 
     _method = "rayleigh-flow"
-    about: ClassVar[About] = _about(
-        "Private sliced inverse regression by Rayleigh flow",
-        "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "methods/rayleigh-flow.md",
-        lambda known: [Attack("RayleighFlowSIR", RayleighFlowSIR(**known))],
+    about: ClassVar[About] = paper_about(
+        "Private sliced inverse regression by Rayleigh flow", FLOW, "rayleigh-flow", lambda: RayleighFlowSIR, **LOW
     )
 
 
@@ -499,7 +474,7 @@ class PaperSparseSIR(PaperSIR):
         given = self.max_features
         if isinstance(given, str) and given in ("auto", "validate"):
             return PICKS if given == "auto" else MOST
-        if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < least:
+        if not is_whole(given, least):
             raise InputError(
                 f"max_features must be 'auto', 'validate' or an integer of at least {least}, got {given!r}."
             )
@@ -540,15 +515,12 @@ class DPSIni(PaperSparseSIR):
     """
 
     _method = "dp-sini"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SIni: private sparse sliced inverse regression in one shot",
-        "Algorithm B.5 of Xia, Zhang and Cai",
-        "methods/dp-ssir.md",
-        lambda known: [
-            Attack("DPSIni", DPSIni(**known, max_features=2), n_features=6),
-            Attack("DPSIni, validated", DPSIni(**known, max_features="validate"), n_features=6),
-        ],
-        sparse=True,
+        f"Algorithm B.5 of {XIA}",
+        "dp-ssir",
+        lambda: DPSIni,
+        **HIGH | {"attacked": {"": {"max_features": 2}, "validated": {"max_features": "validate"}}},
     )
 
 
@@ -576,12 +548,12 @@ class DPSSIR(PaperSparseSIR):
     """
 
     _method = "dp-ssir"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SSIR: private sparse sliced inverse regression by gradient steps",
-        "Algorithm 3 of Xia, Zhang and Cai",
-        "methods/dp-ssir.md",
-        lambda known: [Attack("DPSSIR", DPSSIR(**known, max_features=2), n_features=6)],
-        sparse=True,
+        f"Algorithm 3 of {XIA}",
+        "dp-ssir",
+        lambda: DPSSIR,
+        **HIGH,
     )
 
 
@@ -611,14 +583,12 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """
 
     _method = "truncated-rayleigh-flow"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "Private sparse sliced inverse regression by truncated Rayleigh flow",
-        "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "methods/rayleigh-flow.md",
-        lambda known: [
-            Attack("TruncatedRayleighFlowSIR", TruncatedRayleighFlowSIR(**known, max_features=2), n_features=6)
-        ],
-        sparse=True,
+        f"truncated {FLOW}",
+        "rayleigh-flow",
+        lambda: TruncatedRayleighFlowSIR,
+        **HIGH,
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
-from sfumato.statistics.slice_seconds import SliceSecondMoments
+from sfumato.statistics.slices import SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.dimension import Choice
 from sfumato.steps.picture import groups
