@@ -285,7 +285,9 @@ class Assessment(ABC):
 
     @property
     def _remedy(self) -> str:
-        return "More records or a larger epsilon would help; so would bounds, if they were not given."
+        found, more = self.evidence.reading, "More records or a larger epsilon would help"
+        searched = found is not None and found.known.unknown.size
+        return f"{more}; so would bounds of the features, if they are known." if searched else f"{more}."
 
 
 def _weak(sure: int, announced: int, k: int) -> str:

@@ -79,7 +79,8 @@ def _spectrum(estimator: Any) -> Spectrum | None:
     """Why so many directions: the evidence that was kept, or the numbers of those asked for."""
     choice = getattr(estimator, "choice_", None)
     if choice is not None:
-        return Spectrum(floats(choice.singular_values), choice.edge, choice.n_directions, choice.why)
+        found, tested = floats(choice.singular_values), floats(choice.p_values)
+        return Spectrum(found, choice.edge, choice.n_directions, choice.why, p_values=tested)
     ratios = getattr(estimator, "explained_variance_ratio_", None)
     if ratios is None:
         return None
