@@ -50,6 +50,13 @@ def declared(folder: Path, said: Declaration) -> str:
     return desk.declare(said).id
 
 
+@pytest.mark.parametrize("n", ["9" * 5_000, "1" + "0" * 400, "0", "many"])
+def test_what_is_no_number_of_records_is_not_supposed(n, served):
+    run = declared(served.folder, FAST)
+    assert served.get(f"/runs/{run}/forecast?epsilon=1&n={n}").status == 200
+    assert served.get(f"/runs/{run}?n={n}").status == 200
+
+
 def test_a_fit_asked_for_by_many_at_once_is_one_fit_with_all_its_results(folder, patients):
     run = declared(folder, FAST)
     cells = {cell for row in csv.reader(patients.read_text().splitlines()) for cell in row if "." in cell}

@@ -212,7 +212,7 @@ def _column_labels(spectrum: Spectrum, left: float, right: float, bottom: float,
     if 1.2 * svg.room(texts) > pitch:
         return below
     marks = zip(texts, middles, spectrum.values, strict=True)
-    return below + [svg.text(text, x, y(value) - 5, "middle", class_="halo") for text, x, value in marks]
+    return below + [svg.text(text, x, y(value) - 5, "middle") for text, x, value in marks]
 
 
 def _noise_edge(edge: float, left: float, right: float, y: svg.Scale) -> str:
