@@ -318,3 +318,14 @@ def test_the_oracles_column_of_m2_is_that_of_half_the_records_its_rows_name():
         by_text, by_table = found[row // 2], found[row]
         assert abs(by_text[0] - printed) < 3 * by_text[1]
         assert abs(by_table[0] - printed) > 5 * by_table[1]
+
+
+def test_a_step_on_a_part_needs_t_over_n_and_not_its_root():
+    """Lemma 3: a mean over one of T parts moves T times as far as a mean over all, whatever the record."""
+    n, parts = 400, 8
+    x = np.random.default_rng(9).uniform(-1, 1, n)
+    moved = x.copy()
+    moved[0] = -x[0]
+    whole, part = (abs(z[:m].mean() - w[:m].mean()) for m in (n, n // parts) for z, w in ((x, moved),))
+    assert part / whole == pytest.approx(parts)
+    assert parts > math.sqrt(parts)
