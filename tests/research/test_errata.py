@@ -8,11 +8,12 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from sfumato import PrivacyWarning, limits, subspace_distance
+from sfumato import SIR, PrivacyWarning, limits, subspace_distance
 from sfumato.privacy.accounting import gdp_delta, gdp_mu
 from sfumato.research.fsir import _means, fsir_paper, pseudo_values
 from sfumato.research.he_tables import SLICES, TRUNCATION, delta_of
-from sfumato.simulate import he
+from sfumato.research.study import printed_table
+from sfumato.simulate import he, xia
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "printed", "needed"), [(1, 1e-5, 3.393, 3.731), (2, 1e-8, 2.146, 2.653)])
@@ -303,3 +304,28 @@ def test_no_step_size_meets_the_assumption_of_the_flows_theorems():
     upper = (1 + c) / (1 - c)
     nu = np.sqrt(1 - (1 + c) / 8 * eta * smallest * (1 - gamma) / (upper * condition + gamma))
     assert nu.min() > math.sqrt(7 / 8) > 0.5
+
+
+def test_the_oracles_column_of_m2_is_that_of_half_the_records_its_rows_name():
+    """Table 2, (2000, 2000) and (4000, 2000): 0.082 and 0.059; the text has n of 1000 and 2000."""
+    found = {}
+    for n in (1000, 2000, 4000):
+        samples = (xia("M2", n=n, p=6, high_dimensional=True, random_state=seed) for seed in range(40))
+        losses = [subspace_distance(SIR(1, n_slices=10).fit(s.x, s.y).directions_, s.directions) for s in samples]
+        found[n] = np.mean(losses), np.std(losses) / math.sqrt(40)
+    for row in (2000, 4000):
+        printed = printed_table("002", 2)["M2", row, 2000]["Oracle-SIR"]
+        by_text, by_table = found[row // 2], found[row]
+        assert abs(by_text[0] - printed) < 3 * by_text[1]
+        assert abs(by_table[0] - printed) > 5 * by_table[1]
+
+
+def test_a_step_on_a_part_needs_t_over_n_and_not_its_root():
+    """Lemma 3: a mean over one of T parts moves T times as far as a mean over all, whatever the record."""
+    n, parts = 400, 8
+    x = np.random.default_rng(9).uniform(-1, 1, n)
+    moved = x.copy()
+    moved[0] = -x[0]
+    whole, part = (abs(z[:m].mean() - w[:m].mean()) for m in (n, n // parts) for z, w in ((x, moved),))
+    assert part / whole == pytest.approx(parts)
+    assert parts > math.sqrt(parts)

@@ -80,6 +80,40 @@ def test_what_is_said_to_have_run_has_a_page_and_what_has_not_says_so():
             assert item.study in pages, item
 
 
+def measured_slices(model, figures):
+    """Columns of the committed page of private slices, of the rows of these figures."""
+    text = (Path(__file__).parents[2] / "docs/reproductions/xia-slices.md").read_text(encoding="utf-8")
+    lines = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    rows = [row for row in lines[2:] if row[0].startswith(f"{figures}: {model} ")]
+    return {name: [float(row[i].split()[0]) for row in rows] for i, name in enumerate(lines[0]) if i}
+
+
+@pytest.mark.parametrize("model", ["M1", "M3"])
+def test_the_figures_of_private_slices_show_what_their_text_says(model):
+    """Private against quantiles; a hundredth is allowed for 200 replications where a curve is said to be constant."""
+    gap, loss = "eigen-gap, private slices", "loss, private slices"
+    records = measured_slices(model, "C.2, C.3")
+    for what in ("eigen-gap", "loss"):
+        apart = [
+            abs(a / b - 1)
+            for a, b in zip(records[f"{what}, private slices"], records[f"{what}, quantiles"], strict=True)
+        ]
+        assert apart[0] > apart[-1] and apart[-1] < 0.035
+    assert abs(records[gap][3] / records["eigen-gap, quantiles"][3] - 1) < 0.01  # n = 2000; the text: 4 and 6 %
+    epsilon = measured_slices(model, "C.4, C.5")
+    assert epsilon[gap][0] < epsilon[gap][1] < epsilon[gap][2] and np.ptp(epsilon[gap][2:]) < 0.01
+    assert epsilon[loss][0] > epsilon[loss][1] > epsilon[loss][2] - 0.01 and np.ptp(epsilon[loss][2:]) < 0.01
+    strict, loose = measured_slices(model, "C.6, C.7"), measured_slices(model, "C.8, C.9")
+    assert (
+        strict[gap][0] < max(strict[gap]) > strict[gap][-1] and strict[loss][0] > min(strict[loss]) < strict[loss][-1]
+    )
+    assert loose[gap][0] < loose[gap][2] and np.ptp(loose[gap][3:]) < 0.01
+    assert loose[loss][0] > loose[loss][2] and np.ptp(loose[loss][3:]) < 0.01
+    slices = measured_slices(model, "C.10, C.11")
+    assert slices[gap] == sorted(slices[gap]) and slices[loss] == sorted(slices[loss], reverse=True)
+    assert slices[gap][1] - slices[gap][0] > slices[gap][3] - slices[gap][1]
+
+
 @pytest.mark.parametrize(("source", "table"), [("002", 1), ("002", 2), ("000", 1), ("000", 2)])
 def test_every_printed_table_has_sixteen_rows_of_four_methods(source, table):
     rows = printed_table(source, table)
