@@ -190,20 +190,16 @@ def _finish_rule(estimator: Any, node: Node) -> None:
 class RayleighFlowCCA(Flowing, PrivateCCA):
     """The most correlated pair of directions of two tables, by Rayleigh flow.
 
+    The other parameters and the attributes are those of `PrivateCCA`, without errors and verdict; of the printed noise
+    correlations are nan and means the middle of the bounds.
+
     Parameters
     ----------
     n_directions : 1 or "auto"
         The flow finds one pair.
-    epsilon, delta, bounds, y_bounds, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateCCA`.
     calibration : {"tight", "paper"}
         Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
         `PrivacyWarning` is raised) and releases the weights alone; it needs bounds.
-
-    Attributes
-    ----------
-    x_weights_, y_weights_, directions_, y_directions_, correlations_, choice_, mean_, y_mean_, bounds_, ledger_
-        As in `PrivateCCA`; of the printed noise correlations are nan and means the middle of the bounds.
 
     Examples
     --------
@@ -257,21 +253,16 @@ def _can_predict(estimator: Any) -> bool:
 class RayleighFlowLDA(Flowing, PrivateLDA):
     """The direction that tells classes apart best, by Rayleigh flow.
 
+    The other parameters and the attributes are those of `PrivateLDA`, without a verdict.
+
     Parameters
     ----------
-    epsilon, delta, bounds, classes, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateLDA`.
     n_directions : 1 or "auto"
         The flow finds one.
     calibration : {"tight", "paper"}
         Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
         `PrivacyWarning` is raised) and releases the direction alone, nothing to predict with; it needs bounds and
         classes.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, centres_, priors_, choice_, mean_, bounds_, ledger_
-        As in `PrivateLDA`.
 
     Examples
     --------
