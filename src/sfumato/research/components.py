@@ -18,12 +18,13 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.research.pencil import STEPS, plan_steps
-from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, PEELED, open_printed, paper_about
+from sfumato.research.printed_noise import CALIBRATIONS, PEELED, open_printed, paper_about
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
-    FLOW,
     FLOW_REASON,
+    TRUNCATED_FLOW,
     Flowing,
+    flow_about,
     mean_and_covariance,
     plan_flow,
     principal_pair,
@@ -133,14 +134,8 @@ class RayleighFlowPCA(Flowing, PrivatePCA):
     'matrices of step 10'
     """
 
-    about: ClassVar[About] = paper_about(
-        "Private principal component by Rayleigh flow",
-        FLOW,
-        "rayleigh-flow",
-        lambda: RayleighFlowPCA,
-        parameters=CALIBRATED,
-        released=PRINCIPAL,
-        **COMPONENT,
+    about: ClassVar[About] = flow_about(
+        "Private principal component by Rayleigh flow", lambda: RayleighFlowPCA, released=PRINCIPAL, **COMPONENT
     )
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
@@ -279,11 +274,10 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
     6
     """
 
-    about: ClassVar[About] = paper_about(
+    about: ClassVar[About] = flow_about(
         "Private sparse principal component by truncated Rayleigh flow",
-        f"truncated {FLOW}",
-        "rayleigh-flow",
         lambda: TruncatedRayleighFlowPCA,
+        words=TRUNCATED_FLOW,
         **COMPONENT | SPARSE,
     )
 

@@ -19,14 +19,14 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.research.pencil import box
-from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, exact_pair, open_printed, paper_about
+from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, exact_pair, open_printed
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
-    FLOW,
     FLOW_REASON,
     KERNEL,
     Flowing,
     canonical_pair,
+    flow_about,
     mean_and_covariance,
     plan_flow,
     printed_flow,
@@ -208,17 +208,15 @@ class RayleighFlowCCA(Flowing, PrivateCCA):
     'matrices of step 10'
     """
 
-    about: ClassVar[About] = paper_about(
+    about: ClassVar[About] = flow_about(
         "Private canonical correlations by Rayleigh flow",
-        FLOW,
-        "rayleigh-flow",
         lambda: RayleighFlowCCA,
-        {"": {"y_bounds": BOX}},
-        {"n_features": 4, "two_tables": True},
+        CALIBRATED | {"y_bounds": optional(bounds("q"))},
+        attacked={"": {"y_bounds": BOX}},
+        table={"n_features": 4, "two_tables": True},
         unit="pair of directions",
         meaning="correlation {:.2f}",
         options=("second", "q"),
-        parameters=CALIBRATED | {"y_bounds": optional(bounds("q"))},
         released=RELEASED,
         finish=finish_pairs,
     )
@@ -271,16 +269,14 @@ class RayleighFlowLDA(Flowing, PrivateLDA):
     'matrices of step 10'
     """
 
-    about: ClassVar[About] = paper_about(
+    about: ClassVar[About] = flow_about(
         "Private linear discriminant by Rayleigh flow",
-        FLOW,
-        "rayleigh-flow",
         lambda: RayleighFlowLDA,
-        {"": {"classes": CODES}},
-        {"responses": CODES},
+        CALIBRATED | CLASSES,
+        attacked={"": {"classes": CODES}},
+        table={"responses": CODES},
         meaning="{:.1%} between classes",
         options=EXPLAINING_OPTIONS,
-        parameters=CALIBRATED | CLASSES,
         released=EXPLAINING | {"rule": optional(RULE), "used": optional(places("h", "codes"))},
         finish=_finish_rule,
     )

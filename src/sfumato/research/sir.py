@@ -69,9 +69,10 @@ from sfumato.research.printed_noise import (
 )
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
-    FLOW,
     FLOW_REASON,
     KERNEL,
+    TRUNCATED_FLOW,
+    flow_about,
     plan_flow,
     printed_flow,
     rayleigh_flow,
@@ -431,8 +432,8 @@ class RayleighFlowSIR(PaperSIR):
     """
 
     _method = "rayleigh-flow"
-    about: ClassVar[About] = paper_about(
-        "Private sliced inverse regression by Rayleigh flow", FLOW, "rayleigh-flow", lambda: RayleighFlowSIR, **LOW
+    about: ClassVar[About] = flow_about(
+        "Private sliced inverse regression by Rayleigh flow", lambda: RayleighFlowSIR, **LOW
     )
 
 
@@ -544,11 +545,10 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """
 
     _method = "truncated-rayleigh-flow"
-    about: ClassVar[About] = paper_about(
+    about: ClassVar[About] = flow_about(
         "Private sparse sliced inverse regression by truncated Rayleigh flow",
-        f"truncated {FLOW}",
-        "rayleigh-flow",
         lambda: TruncatedRayleighFlowSIR,
+        words=TRUNCATED_FLOW,
         **HIGH,
     )
 
