@@ -198,8 +198,7 @@ class RayleighFlowCCA(Flowing, PrivateCCA):
     n_directions : 1 or "auto"
         The flow finds one pair.
     calibration : {"tight", "paper"}
-        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
-        `PrivacyWarning` is raised) and releases the weights alone; it needs bounds.
+        As in `RayleighFlowPCA`; the printed noise releases the weights alone.
 
     Examples
     --------
@@ -258,9 +257,7 @@ class RayleighFlowLDA(Flowing, PrivateLDA):
     n_directions : 1 or "auto"
         The flow finds one.
     calibration : {"tight", "paper"}
-        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
-        `PrivacyWarning` is raised) and releases the direction alone, nothing to predict with; it needs bounds and
-        classes.
+        As in `RayleighFlowPCA`; with the printed noise there is nothing to predict with, and it needs classes, too.
 
     Examples
     --------
