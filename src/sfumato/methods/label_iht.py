@@ -192,16 +192,14 @@ class LabelPrivateIHT(RegressorMixin, DeviceEstimator):
         source = first_rows(fit_source(self, X, given, None), groups, unit)
         if source.response.categories is not None:
             raise InputError("y must hold numbers; LabelPrivateIHT is a regression.")
-        chunks = [chunk for part in source.parts() for chunk in source.read(part)]
-        x = np.concatenate([chunk.x for chunk in chunks])
-        labels = np.concatenate([chunk.y for chunk in chunks])
-        answers = y if isinstance(y, Answers) else self._randomise(labels, unit.factor)
+        records = source.pooled()
+        answers = y if isinstance(y, Answers) else self._randomise(records.y, unit.factor)
         if not isinstance(answers.form, NumberRandomiser):
             raise InputError("y: these answers are slices, not numbers; use LabelPrivateSIR, or a NumberRandomiser.")
         self.form_: NumberRandomiser = answers.form
         entries = (entry_of(self.form_, "y with noise"),)
         self.ledger_ = LocalLedger(entries, self.form_.delta, PROTECTS, answers.rehearsal, unit)
-        self._solve(x, np.asarray(answers.values, dtype=np.float64))
+        self._solve(records.x, np.asarray(answers.values, dtype=np.float64))
         return self
 
     def _randomise(self, y: Any, rows: int) -> Answers:

@@ -114,7 +114,7 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         """
         unit = device_unit(self, X, y, groups)
         if isinstance(y, Answers):
-            x = _features(self, X, np.zeros(len(y)), None)
+            x = fit_source(self, X, np.zeros(len(y)), None).pooled().x
             answers, rows, entries = y, np.arange(len(x)), (entry_of(y.form, "slice of y"),)
         else:
             answers, x, rows, entries = self._randomise(X, y, groups, unit)
@@ -133,8 +133,8 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         source = first_rows(fit_source(self, X, y, self.classes), groups, unit)
         if source.response.hashed:
             raise InputError("classes must be given for a response of names; list the possible ones.")
-        x = np.concatenate([chunk.x for part in source.parts() for chunk in source.read(part)])
-        values = np.concatenate([chunk.y for part in source.parts() for chunk in source.read(part)])
+        records = source.pooled()
+        x, values = records.x, records.y
         if noise.rehearsal:
             warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
         rows = np.arange(len(x))
@@ -198,11 +198,6 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         else:
             raise InputError(f"n_active must be a positive integer, 'auto' or None, got {self.n_active!r}.")
         return np.sort(np.argsort(-total, kind="stable")[: min(count, p)])
-
-
-def _features(estimator: Any, X: Any, y: Any, classes: Any) -> FloatArray:
-    source = fit_source(estimator, X, y, classes)
-    return np.concatenate([chunk.x for part in source.parts() for chunk in source.read(part)])
 
 
 def _indicators(codes: IntArray) -> FloatArray:

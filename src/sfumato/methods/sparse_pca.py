@@ -144,10 +144,8 @@ class PrivateSparsePCA(ComponentReducer):
 
     Parameters
     ----------
-    n_directions : int
-        Number of components.
-    epsilon, delta, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSIR`.
+    n_directions, epsilon, delta, relation, rows_per_person, rho, ledger, random_state
+        As in `PrivatePCA`.
     bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; a feature's variance is taken about the middle, so
         choose it near the typical value. Generous bounds cost nothing: the size at which entries are clipped is

@@ -17,13 +17,14 @@ from sfumato.privacy.asking import Asking, ask, on_columns, pick
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
-from sfumato.research.peeling import STEPS, plan_steps
-from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, PEELED, open_printed, paper_about
+from sfumato.research.pencil import STEPS, plan_steps
+from sfumato.research.printed_noise import CALIBRATIONS, PEELED, open_printed, paper_about
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
-    FLOW,
     FLOW_REASON,
+    TRUNCATED_FLOW,
     Flowing,
+    flow_about,
     mean_and_covariance,
     plan_flow,
     principal_pair,
@@ -115,20 +116,16 @@ SPARSE: dict[str, Any] = {
 class RayleighFlowPCA(Flowing, PrivatePCA):
     """The first principal component by Rayleigh flow (Hu, Xiang, Liu and Wang).
 
+    The other parameters and the attributes are those of `PrivatePCA`; nothing is said of `privacy_errors_` and
+    `verdict_`.
+
     Parameters
     ----------
     n_directions : 1
         The flow finds one component.
-    epsilon, delta, bounds, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivatePCA`.
     calibration : {"tight", "paper"}
         Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
         `PrivacyWarning` is raised) and releases the direction alone; it needs bounds.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, explained_variance_ratio_, mean_, bounds_, ledger_
-        As in `PrivatePCA`.
 
     Examples
     --------
@@ -137,14 +134,8 @@ class RayleighFlowPCA(Flowing, PrivatePCA):
     'matrices of step 10'
     """
 
-    about: ClassVar[About] = paper_about(
-        "Private principal component by Rayleigh flow",
-        FLOW,
-        "rayleigh-flow",
-        lambda: RayleighFlowPCA,
-        parameters=CALIBRATED,
-        released=PRINCIPAL,
-        **COMPONENT,
+    about: ClassVar[About] = flow_about(
+        "Private principal component by Rayleigh flow", lambda: RayleighFlowPCA, released=PRINCIPAL, **COMPONENT
     )
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
@@ -274,17 +265,7 @@ class PaperSparsePCA(PrivateSparsePCA):
 class TruncatedRayleighFlowPCA(PaperSparsePCA):
     """The first sparse component by truncated Rayleigh flow (Hu, Xiang, Liu and Wang), with correct noise.
 
-    Parameters
-    ----------
-    n_directions : 1
-        The flow finds one component.
-    epsilon, delta, bounds, max_features, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSparsePCA`.
-
-    Attributes
-    ----------
-    directions_, support_, standard_errors_, eigenvalues_, explained_variance_ratio_, mean_, bounds_, ledger_
-        As in `PrivateSparsePCA`.
+    Parameters and attributes are those of `PrivateSparsePCA`; `n_directions` is 1, as the flow finds one component.
 
     Examples
     --------
@@ -293,11 +274,10 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
     6
     """
 
-    about: ClassVar[About] = paper_about(
+    about: ClassVar[About] = flow_about(
         "Private sparse principal component by truncated Rayleigh flow",
-        f"truncated {FLOW}",
-        "rayleigh-flow",
         lambda: TruncatedRayleighFlowPCA,
+        words=TRUNCATED_FLOW,
         **COMPONENT | SPARSE,
     )
 
@@ -312,17 +292,8 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
 class DPSPCA(PaperSparsePCA):
     """Sparse components by the gradient steps and peeling of Xia, Zhang and Cai (appendix A), with correct noise.
 
-    Parameters
-    ----------
-    n_directions, epsilon, delta, bounds, max_features, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSparsePCA`.
-
-    Attributes
-    ----------
-    directions_, support_, eigenvalues_, explained_variance_ratio_, mean_, bounds_, ledger_
-        As in `PrivateSparsePCA`.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        Not known for this method: nan on `support_`.
+    Parameters and attributes are those of `PrivateSparsePCA`; `standard_errors_` are not known for this method: nan on
+    `support_`.
 
     Examples
     --------

@@ -19,14 +19,14 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.research.pencil import box
-from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, exact_pair, open_printed, paper_about
+from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, exact_pair, open_printed
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
-    FLOW,
     FLOW_REASON,
     KERNEL,
     Flowing,
     canonical_pair,
+    flow_about,
     mean_and_covariance,
     plan_flow,
     printed_flow,
@@ -190,20 +190,15 @@ def _finish_rule(estimator: Any, node: Node) -> None:
 class RayleighFlowCCA(Flowing, PrivateCCA):
     """The most correlated pair of directions of two tables, by Rayleigh flow.
 
+    The other parameters and the attributes are those of `PrivateCCA`, without errors and verdict; of the printed noise
+    correlations are nan and means the middle of the bounds.
+
     Parameters
     ----------
     n_directions : 1 or "auto"
         The flow finds one pair.
-    epsilon, delta, bounds, y_bounds, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateCCA`.
     calibration : {"tight", "paper"}
-        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
-        `PrivacyWarning` is raised) and releases the weights alone; it needs bounds.
-
-    Attributes
-    ----------
-    x_weights_, y_weights_, directions_, y_directions_, correlations_, choice_, mean_, y_mean_, bounds_, ledger_
-        As in `PrivateCCA`; of the printed noise correlations are nan and means the middle of the bounds.
+        As in `RayleighFlowPCA`; the printed noise releases the weights alone.
 
     Examples
     --------
@@ -212,17 +207,15 @@ class RayleighFlowCCA(Flowing, PrivateCCA):
     'matrices of step 10'
     """
 
-    about: ClassVar[About] = paper_about(
+    about: ClassVar[About] = flow_about(
         "Private canonical correlations by Rayleigh flow",
-        FLOW,
-        "rayleigh-flow",
         lambda: RayleighFlowCCA,
-        {"": {"y_bounds": BOX}},
-        {"n_features": 4, "two_tables": True},
+        CALIBRATED | {"y_bounds": optional(bounds("q"))},
+        attacked={"": {"y_bounds": BOX}},
+        table={"n_features": 4, "two_tables": True},
         unit="pair of directions",
         meaning="correlation {:.2f}",
         options=("second", "q"),
-        parameters=CALIBRATED | {"y_bounds": optional(bounds("q"))},
         released=RELEASED,
         finish=finish_pairs,
     )
@@ -257,21 +250,14 @@ def _can_predict(estimator: Any) -> bool:
 class RayleighFlowLDA(Flowing, PrivateLDA):
     """The direction that tells classes apart best, by Rayleigh flow.
 
+    The other parameters and the attributes are those of `PrivateLDA`, without a verdict.
+
     Parameters
     ----------
-    epsilon, delta, bounds, classes, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateLDA`.
     n_directions : 1 or "auto"
         The flow finds one.
     calibration : {"tight", "paper"}
-        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
-        `PrivacyWarning` is raised) and releases the direction alone, nothing to predict with; it needs bounds and
-        classes.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, centres_, priors_, choice_, mean_, bounds_, ledger_
-        As in `PrivateLDA`.
+        As in `RayleighFlowPCA`; with the printed noise there is nothing to predict with, and it needs classes, too.
 
     Examples
     --------
@@ -280,16 +266,14 @@ class RayleighFlowLDA(Flowing, PrivateLDA):
     'matrices of step 10'
     """
 
-    about: ClassVar[About] = paper_about(
+    about: ClassVar[About] = flow_about(
         "Private linear discriminant by Rayleigh flow",
-        FLOW,
-        "rayleigh-flow",
         lambda: RayleighFlowLDA,
-        {"": {"classes": CODES}},
-        {"responses": CODES},
+        CALIBRATED | CLASSES,
+        attacked={"": {"classes": CODES}},
+        table={"responses": CODES},
         meaning="{:.1%} between classes",
         options=EXPLAINING_OPTIONS,
-        parameters=CALIBRATED | CLASSES,
         released=EXPLAINING | {"rule": optional(RULE), "used": optional(places("h", "codes"))},
         finish=_finish_rule,
     )

@@ -31,29 +31,27 @@ from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.research.models import whole_number
-from sfumato.research.peeling import (
-    Iterate,
-    descend_rows,
-    peel_kernel,
-    plan_parts,
-    plan_peeling,
-    plan_steps,
-    start,
-)
 from sfumato.research.pencil import (
+    Iterate,
     Pencil,
     Sliced,
     bic_dimension,
     choose_size,
+    descend_rows,
     histogram_slices,
     matrices,
     moments_of,
+    peel_kernel,
     pencil,
     plan_histogram,
     plan_moments,
+    plan_parts,
+    plan_peeling,
+    plan_steps,
     plan_validation,
     solve_pencil,
     some_columns,
+    start,
 )
 from sfumato.research.printed_noise import (
     CALIBRATIONS,
@@ -71,9 +69,10 @@ from sfumato.research.printed_noise import (
 )
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
-    FLOW,
     FLOW_REASON,
     KERNEL,
+    TRUNCATED_FLOW,
+    flow_about,
     plan_flow,
     printed_flow,
     rayleigh_flow,
@@ -383,20 +382,13 @@ class DPIni(PaperSIR):
 class DPSIR(PaperSIR):
     """Algorithm 2 of Xia, Zhang and Cai: from the directions of `DPIni` a descent by noisy gradients.
 
+    Attributes and parameters are those of `DPIni`, and one more.
+
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger
-        As in `DPIni`.
-    random_state
-        As in `DPIni`.
     batches : {"parts", "full"}
         Of the tight calibration. "parts": every step sees a part of the records of its own, as printed, and all steps
         together cost one release. "full": every step sees all records and they share the cost.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPIni`.
 
     Examples
     --------
@@ -428,17 +420,8 @@ class DPSIR(PaperSIR):
 class RayleighFlowSIR(PaperSIR):
     """Rayleigh flow of Hu, Xiang, Liu and Wang for sliced inverse regression: one direction, noised at every step.
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger, random_state
-        As in `DPIni`; with ``calibration="paper"`` rho is what the paper's formulas are given.
-    n_directions : 1 or "auto"
-        The flow finds one.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPIni`.
+    Attributes and parameters are those of `DPIni`; with ``calibration="paper"`` rho is what the paper's formulas are
+    given. The flow finds one direction: `n_directions` is 1 or "auto".
 
     Examples
     --------
@@ -449,8 +432,8 @@ class RayleighFlowSIR(PaperSIR):
     """
 
     _method = "rayleigh-flow"
-    about: ClassVar[About] = paper_about(
-        "Private sliced inverse regression by Rayleigh flow", FLOW, "rayleigh-flow", lambda: RayleighFlowSIR, **LOW
+    about: ClassVar[About] = flow_about(
+        "Private sliced inverse regression by Rayleigh flow", lambda: RayleighFlowSIR, **LOW
     )
 
 
@@ -484,10 +467,10 @@ class PaperSparseSIR(PaperSIR):
 class DPSIni(PaperSparseSIR):
     """Algorithm B.5 of Xia, Zhang and Cai: features are peeled by the kernel's diagonal, then `DPIni` on those.
 
+    Attributes and parameters are those of `DPIni`, and some more.
+
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, relation, rows_per_person, rho, classes, ledger, random_state
-        As in `DPIni`.
     n_slices, n_bins : int
         As in `DPIni`; 10 and 50 as in the paper's simulations.
     max_features : int, "auto" or "validate"
@@ -496,12 +479,8 @@ class DPSIni(PaperSparseSIR):
 
     Attributes
     ----------
-    directions_ : ndarray of shape (n_directions, n_features)
-        Orthonormal rows, in the units of x.
     support_ : ndarray of int
         Columns kept, in increasing order.
-    standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPIni`.
 
     Examples
     --------
@@ -527,17 +506,7 @@ class DPSIni(PaperSparseSIR):
 class DPSSIR(PaperSparseSIR):
     """Algorithm 3 of Xia, Zhang and Cai: from the directions of `DPSIni` a descent that peels at every step.
 
-    Parameters
-    ----------
-    epsilon, delta, n_directions, bounds, max_features, calibration, n_slices, n_bins, relation, rows_per_person, rho
-        As in `DPSIni`.
-    classes, ledger, random_state
-        As in `DPSIni`.
-
-    Attributes
-    ----------
-    directions_, support_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPSIni`.
+    Parameters and attributes are those of `DPSIni`.
 
     Examples
     --------
@@ -560,19 +529,12 @@ class DPSSIR(PaperSparseSIR):
 class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """Truncated Rayleigh flow of Hu, Xiang, Liu and Wang for sliced inverse regression, on peeled features.
 
+    Parameters are those of `RayleighFlowSIR`, but 10 slices of 50 bins, and attributes those of `DPSIni`.
+
     Parameters
     ----------
-    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger, random_state
-        As in `RayleighFlowSIR`, but 10 slices of 50 bins.
-    n_directions : 1 or "auto"
-        The flow finds one.
     max_features : int or "auto"
         Features to keep, 6 with "auto"; twice as many are peeled.
-
-    Attributes
-    ----------
-    directions_, support_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPSIni`.
 
     Examples
     --------
@@ -583,11 +545,10 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """
 
     _method = "truncated-rayleigh-flow"
-    about: ClassVar[About] = paper_about(
+    about: ClassVar[About] = flow_about(
         "Private sparse sliced inverse regression by truncated Rayleigh flow",
-        f"truncated {FLOW}",
-        "rayleigh-flow",
         lambda: TruncatedRayleighFlowSIR,
+        words=TRUNCATED_FLOW,
         **HIGH,
     )
 

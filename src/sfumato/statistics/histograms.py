@@ -93,8 +93,20 @@ class ResponseHistogram(Histogram):
         return np.bincount(self.bins.index(records), minlength=self.bins.count)
 
 
+class LengthHistogram(Histogram):
+    """Counts of lengths in bins that grow by 2**(1/4)."""
+
+    __slots__ = ()
+
+    BINS = 64
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.BINS,)
+
+
 @dataclass(frozen=True, slots=True)
-class NormHistogram(Histogram):
+class NormHistogram(LengthHistogram):
     """Counts of the length of a record, on the grid, in bins that grow by 2**(1/4): norm 1, diameter sqrt(2).
 
     Lengths are squared lengths of integers, exact; the bin edges are fixed numbers relative to ``sqrt(p)`` half
@@ -103,17 +115,11 @@ class NormHistogram(Histogram):
 
     source: Grid
 
-    BINS = 64
-
     @property
     def radii(self) -> FloatArray:
         """Upper edge of each bin, in half widths."""
         longest = np.sqrt(self.source.n_features)
         return np.asarray(longest * 2.0 ** (np.arange(1 - self.BINS, 1) / 4.0))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.BINS,)
 
     @property
     def describe(self) -> str:
