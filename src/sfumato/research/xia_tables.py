@@ -130,15 +130,10 @@ def _study(name: str, title: str, source: str, table: int, version: Version) -> 
         for (model, n, p), printed in printed_table(source, table).items()
     )
     if (table, version) == (2, "newest"):
-        halves = [(row, *row.arguments[1:3]) for row in rows if row.arguments[0] == "M2"]
         rows += tuple(
-            Row(
-                f"M2 ({int(n) // 2}, {int(p) // 2}) by the text",
-                ("M2", int(n) // 2, int(p) // 2, version),
-                row.printed,
-                True,
-            )
-            for row, n, p in halves
+            Row(f"M2 ({n // 2}, {p // 2}) by the text", ("M2", n // 2, p // 2, version), printed, True)
+            for (model, n, p), printed in printed_table(source, table).items()
+            if model == "M2"
         )
     run = low_dimension if table == 1 else high_dimension
     notes = [_NOTE, *([_WIDE_NOTE] if table == 2 else []), _FIRST_NOTE if version == "first" else _CHOSEN_NOTE]
