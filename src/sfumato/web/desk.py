@@ -1,5 +1,6 @@
 """The desk: one folder with tables, one account for all of them, and the runs that were declared."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 State = Literal["planned", "running", "done", "stopped"]
 HOME = "sfumato"
+_NAME = re.compile("[0-9a-f]{16}")
 FILES = {
     "report.html": "the report, one page to look at, print and send",
     "model.json": "the model, for sfumato transform and sfumato compare",
@@ -169,7 +171,7 @@ class Desk:
     def run(self, name: str) -> Run:
         """A run by its name."""
         folder = self._place(name)
-        if not name.isalnum() or not (folder / "study.json").is_file():
+        if not _NAME.fullmatch(name) or not (folder / "study.json").is_file():
             raise InputError("run: there is no such run; go back to the list.")
         said = Declaration.read((folder / "study.json").read_text(encoding="utf-8"))
         if said.id != name:
