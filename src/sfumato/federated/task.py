@@ -32,7 +32,7 @@ from sfumato.steps.location import Location, settled
 from sfumato.steps.ranks import Ranking
 from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
-from sfumato.typing import Relation
+from sfumato.typing import Relation, is_whole
 
 FEW_ROUNDS = Schedule(
     (2.0, 2.0, 3.0), (2, 3), (0.6, 0.6), weights=(1.0, 1.0, 0.7, 0.5), fading=1.0, bins=24, ranks=0.15, shape=0.20
@@ -75,7 +75,7 @@ def too_small(facts: Mapping[str, SiteFacts], least: int | str | None, budget: B
     """Sites with fewer than `least` records and the sentence that says so; "auto" is `least_records`."""
     if least is None:
         return {}
-    if isinstance(least, bool) or not (least == "auto" or (isinstance(least, int) and least >= 1)):
+    if not (least == "auto" or is_whole(least, 1)):
         raise InputError(f"least must be None, 'auto' or a whole number from 1 on, got {least!r}.")
     found = {}
     for name, fact in facts.items():

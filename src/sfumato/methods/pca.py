@@ -13,7 +13,7 @@ from sfumato.forecast.family import ComponentBelief, Known, shares_of_rest
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CHOICE, COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
-from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, open_session
+from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, half_widths, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
@@ -117,8 +117,7 @@ class ComponentsAgain:
         return np.asarray((yield from self._found()).vectors[:, :n_directions].T)
 
     def _found(self) -> Asking[Principal]:
-        grid = Grid(np.zeros(self.n_features), np.ones(self.n_features))
-        return (yield from self.components.run(grid, self.n_records, self.n_directions))
+        return (yield from self.components.run(half_widths(self.n_features), self.n_records, self.n_directions))
 
 
 def component_belief(heard: Heard, found: Principal, grid: Grid, again: ComponentsAgain) -> ComponentBelief:
@@ -148,8 +147,8 @@ class PrivatePCA(Assessed, ComponentReducer):
     ----------
     n_directions : int
         Number of components.
-    epsilon, delta : float
-        The total privacy budget of everything that touches the data, found bounds included.
+    epsilon, delta, relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
     bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; generous ones cost nothing, because the length
         at which records are clipped is found privately. None: location and scale are found privately too.
@@ -159,27 +158,17 @@ class PrivatePCA(Assessed, ComponentReducer):
         with the least expected loss, forecast from public numbers alone: "refined", but where records or
         budget are so few that the rough covariance shows nothing. Where the number of records is private: "refined".
         The published iteration, Rayleigh flow, is in `sfumato.research`.
-    relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSIR`.
 
     Attributes
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, largest variance first.
-    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
-        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Variance along each direction, in squared units of x; corrected for clipping on average only.
     explained_variance_ratio_ : ndarray of shape (n_directions,)
         The same over the variance of all features.
-    verdict_ : Verdict
-        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
-    mean_ : ndarray of shape (n_features,)
-        Released centre.
-    bounds_ : Bounds
-        Those given, or those found.
-    ledger_ : Ledger
-        Every release with purpose, sensitivity, noise and cost.
+    standard_errors_, privacy_errors_, verdict_, mean_, bounds_, ledger_
+        As in `PrivateSIR`.
 
     Notes
     -----

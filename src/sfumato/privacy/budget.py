@@ -10,16 +10,18 @@ composition. So several runs are totalled by the first if all their releases are
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 
 from sfumato.errors import BudgetError
 from sfumato.privacy.accounting import gdp_epsilon, gdp_mu, total_epsilon, total_mu, total_rho, zcdp_epsilon
 from sfumato.privacy.events import Event, Gaussian, Laplace, NoGuarantee
+from sfumato.typing import is_whole
 
 # A plan is scaled until it costs exactly the budget; the sum of its squared shares then rounds to 1 + 2e-16
 # as easily as to 1. Without a tolerance it is refused (a known complaint elsewhere: "insufficient budget
 # 1.0000000000000002 > 1.0"). 1e-12 relative is above such rounding and below anything an attacker could use.
 _TOLERANCE = 1e-12
+_LEAST_DELTA = 1e-300  # of floats below it few digits are left, and no epsilon is found
 _NOTHING = 1e-7  # of a budget's rho: plans are scaled 1e-9 below their budget, and such crumbs are no offer
 
 
@@ -53,6 +55,8 @@ class Budget:
         if self.rho is None:
             object.__setattr__(self, "epsilon", _positive("epsilon", self.epsilon, "1"))
             object.__setattr__(self, "delta", _positive("delta", self.delta, "1e-6", below=1.0))
+            if self.delta is not None and self.delta < _LEAST_DELTA:
+                raise BudgetError(f"delta must not be below {_LEAST_DELTA:g}, got delta={self.delta!r}; choose 1e-6.")
             return
         if self.delta is not None:
             raise BudgetError(f"delta does not belong to rho, got delta={self.delta!r}; leave it out.")
@@ -118,7 +122,7 @@ class Budget:
 
     def _divided(self, name: str, count: int, power: float) -> "Budget":
         """The budget with ``mu / count**power``, delta as it is."""
-        if not isinstance(count, Integral) or isinstance(count, bool) or int(count) < 1:
+        if not is_whole(count, 1):
             raise BudgetError(f"{name} must be a whole number from 1 on, got {count!r}; give the most of any person.")
         if count == 1:
             return self

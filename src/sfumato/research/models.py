@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import cholesky_banded
 from scipy.signal import lfilter
 
 from sfumato.errors import InputError
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 Seed = int | np.random.Generator | None
 
@@ -96,8 +96,8 @@ def xia(
     """
     check_choice("model", model, ("M1", "M2", "M3", "M4"))
     check_choice("version", version, ("newest", "first"))
-    check_count("n", n, 1)
-    check_count("p", p, 2)
+    whole_number("n", n, 1)
+    whole_number("p", p, 2)
     rng = np.random.default_rng(random_state)
     upper = -5.0 if high_dimensional and version == "newest" else 10.0
     b = np.zeros((4, p))
@@ -163,10 +163,11 @@ def check_choice(name: str, given: object, known: Sequence[str]) -> None:
     raise InputError(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}{hint}")
 
 
-def check_count(name: str, given: object, least: int) -> None:
-    """Refuse what is not an integer of at least `least`."""
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
+def whole_number(name: str, given: Any, least: int) -> int:
+    """A whole number, refused by its name."""
+    if not is_whole(given, least):
         raise InputError(f"{name} must be an integer of at least {least}, got {given!r}.")
+    return int(given)
 
 
 def he(
@@ -230,8 +231,8 @@ def he(
     (1, 10)
     """
     check_choice("model", model, ("I", "II", "III", "IV", "V"))
-    check_count("n", n, 1)
-    check_count("p", p, 2)
+    whole_number("n", n, 1)
+    whole_number("p", p, 2)
     if not 0.0 <= noise < float("inf"):
         raise InputError(f"noise must be a finite number that is not negative, got {noise!r}.")
     rng = np.random.default_rng(random_state)

@@ -2,20 +2,32 @@
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import InputError, PrivacyWarning
+from sfumato.methods.about import PARAMETERS, About, Attack
 from sfumato.methods.base import Session
 from sfumato.privacy.curator import PaperCurator
 from sfumato.records import Response
-from sfumato.research.peeling import PENALTY, Iterate
-from sfumato.research.pencil import Pencil, Sliced, arctan_edges, class_slices, cut, moments_of, paired
+from sfumato.research.pencil import (
+    PENALTY,
+    Iterate,
+    Pencil,
+    Sliced,
+    arctan_edges,
+    class_slices,
+    cut,
+    moments_of,
+    paired,
+)
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
+from sfumato.schema import Reader, word
 from sfumato.settings import adder_of
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import Part
@@ -37,9 +49,36 @@ FIRST_REASON = (
     "calibration='first': slices are sample quantiles, initial value and steps are each charged the stated epsilon and "
     "delta, and the noise of sparse steps lacks the number of steps; use calibration='tight'."
 )
+CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
+PEELED: dict[str, Any] = {"attacked": {"": {"max_features": 2}}, "table": {"n_features": 6}}
+"""What is attacked of an estimator that keeps few features."""
 HISTOGRAM_EPSILON = 0.1
 EXACT, EXACT_BINS = 1e-3, 20_000
 """Noise and bins of a histogram that stands for the records themselves, where the first version takes quantiles."""
+
+
+def paper_about(
+    title: str,
+    words: str,
+    page: str,
+    make: Callable[[], type],
+    attacked: Mapping[str, dict[str, Any]] = MappingProxyType({"": {}}),
+    table: Mapping[str, Any] = MappingProxyType({}),
+    **others: Any,
+) -> About:
+    """What an estimator of the papers says of itself.
+
+    `make` gives its class, which does not exist yet where this is called. `attacked` are parameters of the fits that
+    are attacked, by what their names say besides the class, and `table` the kind of table they are given.
+    """
+
+    def attacks(known: dict[str, Any]) -> Iterator[Attack]:
+        name = make().__name__
+        for variant, more in attacked.items():
+            yield Attack(f"{name}, {variant}" if variant else name, make()(**known, **more), **table)
+
+    home = "sfumato.research"
+    return About(title, f"methods/{page}.md", method=lambda _: words, home=home, attacks=attacks, **others)
 
 
 def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool = False) -> PaperCurator:

@@ -5,9 +5,8 @@ correct noise under one total budget, and "paper", the printed noise, which give
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,6 @@ from sfumato.methods.about import (
     SCALE,
     SUPPORT,
     About,
-    Attack,
     number_or,
 )
 from sfumato.methods.base import ExplainingReducer, Session, given_of, known_of, open_session
@@ -32,37 +30,38 @@ from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
-from sfumato.research.peeling import (
-    Iterate,
-    descend_rows,
-    peel_kernel,
-    plan_parts,
-    plan_peeling,
-    plan_steps,
-    start,
-)
+from sfumato.research.models import whole_number
 from sfumato.research.pencil import (
+    Iterate,
     Pencil,
     Sliced,
     bic_dimension,
     choose_size,
+    descend_rows,
     histogram_slices,
     matrices,
     moments_of,
+    peel_kernel,
     pencil,
     plan_histogram,
     plan_moments,
+    plan_parts,
+    plan_peeling,
+    plan_steps,
     plan_validation,
     solve_pencil,
     some_columns,
+    start,
 )
 from sfumato.research.printed_noise import (
     CALIBRATIONS,
     FIRST,
     FIRST_REASON,
+    PEELED,
     REASON,
     exact_pair,
     open_printed,
+    paper_about,
     printed_descent,
     printed_peel,
     printed_pencil,
@@ -72,24 +71,26 @@ from sfumato.research.rayleigh_flow import (
     COVARIANCE,
     FLOW_REASON,
     KERNEL,
+    TRUNCATED_FLOW,
+    flow_about,
     plan_flow,
     printed_flow,
     rayleigh_flow,
     zcdp_of,
 )
 from sfumato.schema import Reader, whole, word
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import ResponseHistogram
+from sfumato.statistics.parts import OnColumns
 from sfumato.steps.descent import Fit
 from sfumato.steps.dimension import Choice
 from sfumato.steps.links import Links
 from sfumato.steps.location import settled
 from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 FLOWS = ("rayleigh-flow", "truncated-rayleigh-flow")
-HIGH = ("dp-sini", "dp-ssir", "truncated-rayleigh-flow")
+PEELING = ("dp-sini", "dp-ssir", "truncated-rayleigh-flow")
 BATCHES = ("parts", "full")
 PICKS = 6
 """Features kept by peeling, s' = 6 as in the paper's simulations."""
@@ -114,7 +115,7 @@ class PaperTask:
     @property
     def is_sparse(self) -> bool:
         """Whether features are selected first."""
-        return self.method in HIGH
+        return self.method in PEELING
 
     @property
     def grid(self) -> Grid:
@@ -274,40 +275,17 @@ class _Columns:
         return self.door.setting.sum(OnColumns(query, self.columns))
 
 
-def whole_number(name: str, given: Any, least: int) -> int:
-    """A whole number, refused by its name."""
-    if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < least:
-        raise InputError(f"{name} must be an integer of at least {least}, got {given!r}.")
-    return int(given)
-
-
 SIR_PARAMETERS: dict[str, Reader] = (
     PARAMETERS | {"calibration": word((*CALIBRATIONS, FIRST))} | CLASSES | {"n_slices": whole(2), "n_bins": whole(1)}
 )
-SPARSE_PARAMETERS: dict[str, Reader] = SIR_PARAMETERS | {"max_features": number_or("auto", "validate")}
-FOUND = EXPLAINING | SCALE
-
-
-def _about(
-    title: str,
-    words: str,
-    page: str,
-    attacks: Callable[[dict[str, Any]], Iterable[Attack]],
-    *,
-    sparse: bool = False,
-    parameters: Mapping[str, Reader] | None = None,
-) -> About:
-    """What an estimator of the papers says of itself; of `parameters` only those that the others do not have."""
-    return About(
-        title=title,
-        method=lambda fitted: words,
-        home="sfumato.research",
-        page=page,
-        options=(*EXPLAINING_OPTIONS, "max_features") if sparse else EXPLAINING_OPTIONS,
-        parameters=(SPARSE_PARAMETERS if sparse else SIR_PARAMETERS) | dict(parameters or {}),
-        released=FOUND | SUPPORT if sparse else FOUND,
-        attacks=attacks,
-    )
+XIA = "Xia, Zhang and Cai"
+LOW: dict[str, Any] = {"options": EXPLAINING_OPTIONS, "parameters": SIR_PARAMETERS, "released": EXPLAINING | SCALE}
+HIGH: dict[str, Any] = {
+    "options": (*EXPLAINING_OPTIONS, "max_features"),
+    "parameters": SIR_PARAMETERS | {"max_features": number_or("auto", "validate")},
+    "released": EXPLAINING | SCALE | SUPPORT,
+} | PEELED
+"""What `about` says of all estimators in low and in high dimension."""
 
 
 @dataclass(eq=False, repr=False)
@@ -391,11 +369,12 @@ class DPIni(PaperSIR):
     """
 
     _method = "dp-ini"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-Ini: private sliced inverse regression in one shot",
-        "Algorithm B.4 of Xia, Zhang and Cai",
-        "methods/dp-sir.md",
-        lambda known: [Attack("DPIni", DPIni(**known))],
+        f"Algorithm B.4 of {XIA}",
+        "dp-sir",
+        lambda: DPIni,
+        **LOW,
     )
 
 
@@ -403,20 +382,13 @@ class DPIni(PaperSIR):
 class DPSIR(PaperSIR):
     """Algorithm 2 of Xia, Zhang and Cai: from the directions of `DPIni` a descent by noisy gradients.
 
+    Attributes and parameters are those of `DPIni`, and one more.
+
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger
-        As in `DPIni`.
-    random_state
-        As in `DPIni`.
     batches : {"parts", "full"}
         Of the tight calibration. "parts": every step sees a part of the records of its own, as printed, and all steps
         together cost one release. "full": every step sees all records and they share the cost.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPIni`.
 
     Examples
     --------
@@ -430,15 +402,13 @@ class DPSIR(PaperSIR):
     batches: str = "parts"
 
     _method = "dp-sir"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SIR: private sliced inverse regression by gradient steps",
-        "Algorithm 2 of Xia, Zhang and Cai",
-        "methods/dp-sir.md",
-        lambda known: [
-            Attack("DPSIR", DPSIR(**known)),
-            Attack("DPSIR, full batches", DPSIR(**known, batches="full")),
-        ],
-        parameters={"batches": word(BATCHES)},
+        f"Algorithm 2 of {XIA}",
+        "dp-sir",
+        lambda: DPSIR,
+        {"": {}, "full batches": {"batches": "full"}},
+        **LOW | {"parameters": SIR_PARAMETERS | {"batches": word(BATCHES)}},
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
@@ -450,17 +420,8 @@ class DPSIR(PaperSIR):
 class RayleighFlowSIR(PaperSIR):
     """Rayleigh flow of Hu, Xiang, Liu and Wang for sliced inverse regression: one direction, noised at every step.
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger, random_state
-        As in `DPIni`; with ``calibration="paper"`` rho is what the paper's formulas are given.
-    n_directions : 1 or "auto"
-        The flow finds one.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPIni`.
+    Attributes and parameters are those of `DPIni`; with ``calibration="paper"`` rho is what the paper's formulas are
+    given. The flow finds one direction: `n_directions` is 1 or "auto".
 
     Examples
     --------
@@ -471,11 +432,8 @@ class RayleighFlowSIR(PaperSIR):
     """
 
     _method = "rayleigh-flow"
-    about: ClassVar[About] = _about(
-        "Private sliced inverse regression by Rayleigh flow",
-        "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "methods/rayleigh-flow.md",
-        lambda known: [Attack("RayleighFlowSIR", RayleighFlowSIR(**known))],
+    about: ClassVar[About] = flow_about(
+        "Private sliced inverse regression by Rayleigh flow", lambda: RayleighFlowSIR, **LOW
     )
 
 
@@ -499,7 +457,7 @@ class PaperSparseSIR(PaperSIR):
         given = self.max_features
         if isinstance(given, str) and given in ("auto", "validate"):
             return PICKS if given == "auto" else MOST
-        if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < least:
+        if not is_whole(given, least):
             raise InputError(
                 f"max_features must be 'auto', 'validate' or an integer of at least {least}, got {given!r}."
             )
@@ -509,10 +467,10 @@ class PaperSparseSIR(PaperSIR):
 class DPSIni(PaperSparseSIR):
     """Algorithm B.5 of Xia, Zhang and Cai: features are peeled by the kernel's diagonal, then `DPIni` on those.
 
+    Attributes and parameters are those of `DPIni`, and some more.
+
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, relation, rows_per_person, rho, classes, ledger, random_state
-        As in `DPIni`.
     n_slices, n_bins : int
         As in `DPIni`; 10 and 50 as in the paper's simulations.
     max_features : int, "auto" or "validate"
@@ -521,12 +479,8 @@ class DPSIni(PaperSparseSIR):
 
     Attributes
     ----------
-    directions_ : ndarray of shape (n_directions, n_features)
-        Orthonormal rows, in the units of x.
     support_ : ndarray of int
         Columns kept, in increasing order.
-    standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPIni`.
 
     Examples
     --------
@@ -540,32 +494,19 @@ class DPSIni(PaperSparseSIR):
     """
 
     _method = "dp-sini"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SIni: private sparse sliced inverse regression in one shot",
-        "Algorithm B.5 of Xia, Zhang and Cai",
-        "methods/dp-ssir.md",
-        lambda known: [
-            Attack("DPSIni", DPSIni(**known, max_features=2), n_features=6),
-            Attack("DPSIni, validated", DPSIni(**known, max_features="validate"), n_features=6),
-        ],
-        sparse=True,
+        f"Algorithm B.5 of {XIA}",
+        "dp-ssir",
+        lambda: DPSIni,
+        **HIGH | {"attacked": {"": {"max_features": 2}, "validated": {"max_features": "validate"}}},
     )
 
 
 class DPSSIR(PaperSparseSIR):
     """Algorithm 3 of Xia, Zhang and Cai: from the directions of `DPSIni` a descent that peels at every step.
 
-    Parameters
-    ----------
-    epsilon, delta, n_directions, bounds, max_features, calibration, n_slices, n_bins, relation, rows_per_person, rho
-        As in `DPSIni`.
-    classes, ledger, random_state
-        As in `DPSIni`.
-
-    Attributes
-    ----------
-    directions_, support_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPSIni`.
+    Parameters and attributes are those of `DPSIni`.
 
     Examples
     --------
@@ -576,31 +517,24 @@ class DPSSIR(PaperSparseSIR):
     """
 
     _method = "dp-ssir"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SSIR: private sparse sliced inverse regression by gradient steps",
-        "Algorithm 3 of Xia, Zhang and Cai",
-        "methods/dp-ssir.md",
-        lambda known: [Attack("DPSSIR", DPSSIR(**known, max_features=2), n_features=6)],
-        sparse=True,
+        f"Algorithm 3 of {XIA}",
+        "dp-ssir",
+        lambda: DPSSIR,
+        **HIGH,
     )
 
 
 class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """Truncated Rayleigh flow of Hu, Xiang, Liu and Wang for sliced inverse regression, on peeled features.
 
+    Parameters are those of `RayleighFlowSIR`, but 10 slices of 50 bins, and attributes those of `DPSIni`.
+
     Parameters
     ----------
-    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger, random_state
-        As in `RayleighFlowSIR`, but 10 slices of 50 bins.
-    n_directions : 1 or "auto"
-        The flow finds one.
     max_features : int or "auto"
         Features to keep, 6 with "auto"; twice as many are peeled.
-
-    Attributes
-    ----------
-    directions_, support_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPSIni`.
 
     Examples
     --------
@@ -611,14 +545,11 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """
 
     _method = "truncated-rayleigh-flow"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = flow_about(
         "Private sparse sliced inverse regression by truncated Rayleigh flow",
-        "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "methods/rayleigh-flow.md",
-        lambda known: [
-            Attack("TruncatedRayleighFlowSIR", TruncatedRayleighFlowSIR(**known, max_features=2), n_features=6)
-        ],
-        sparse=True,
+        lambda: TruncatedRayleighFlowSIR,
+        words=TRUNCATED_FLOW,
+        **HIGH,
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:

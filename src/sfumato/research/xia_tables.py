@@ -58,20 +58,23 @@ def sir_with_chosen(sample: Sample, slices: int) -> dict[str, float]:
 
 def low_fits(version: Version, n: int, k: int) -> dict[str, Any]:
     """Every column of Table 1, with the slices and the printed noise of that version of the paper."""
-    bounds, delta = _bounds(version), n**-1.1
-    slices, printed = (20, "paper") if version == "newest" else (4, "first")
-    tight: dict[str, Any] = {"n_slices": slices}
-    paper = tight | {"calibration": printed}
+    slices, bounds, delta = 20 if version == "newest" else 4, _bounds(version), n**-1.1
     return {
         "SIR": SIR(n_directions=k, n_slices=slices),
-        "DP-Ini paper": DPIni(1.0, delta, k, bounds, **paper),
-        "DP-Ini tight": DPIni(1.0, delta, k, bounds, **tight),
-        "DP-SIR paper": DPSIR(1.0, delta, k, bounds, **paper),
-        "DP-SIR tight": DPSIR(1.0, delta, k, bounds, **tight),
-        "DP-SIR full batch": DPSIR(1.0, delta, k, bounds, batches="full", **tight),
-        "DP-RF paper": RayleighFlowSIR(1.0, delta, 1, bounds, **paper),
-        "DP-RF tight": RayleighFlowSIR(1.0, delta, 1, bounds, **tight),
+        **_both_noises({"DP-Ini": DPIni, "DP-SIR": DPSIR}, version, n, k, slices),
+        "DP-SIR full batch": DPSIR(1.0, delta, k, bounds, batches="full", n_slices=slices),
+        **_both_noises({"DP-RF": RayleighFlowSIR}, version, n, 1, slices),
         "sfumato": PrivateSIR(1.0, delta, k, bounds),
+    }
+
+
+def _both_noises(kinds: Mapping[str, type], version: Version, n: int, k: int, slices: int) -> dict[str, Any]:
+    """The papers' estimators, each with the noise that its version prints and with correct noise."""
+    noises = {"paper": "paper" if version == "newest" else "first", "tight": "tight"}
+    return {
+        f"{name} {noise}": kind(1.0, n**-1.1, k, _bounds(version), n_slices=slices, calibration=calibration)
+        for name, kind in kinds.items()
+        for noise, calibration in noises.items()
     }
 
 
@@ -98,19 +101,12 @@ def _chosen(kind: type[DPIni] | type[DPSIni], n: int, sample: Sample) -> dict[st
 
 def high_fits(version: Version, n: int, k: int) -> dict[str, Any]:
     """Every column of Table 2, with the slices and the printed noise of that version of the paper."""
-    bounds, delta = _bounds(version), n**-1.1
-    slices, printed = (10, "paper") if version == "newest" else (4, "first")
-    tight: dict[str, Any] = {"n_slices": slices}
-    paper = tight | {"calibration": printed}
+    slices = 10 if version == "newest" else 4
     return {
         "Oracle-SIR": SIR(n_directions=k, n_slices=slices),
-        "DP-SIni paper": DPSIni(1.0, delta, k, bounds, **paper),
-        "DP-SIni tight": DPSIni(1.0, delta, k, bounds, **tight),
-        "DP-SSIR paper": DPSSIR(1.0, delta, k, bounds, **paper),
-        "DP-SSIR tight": DPSSIR(1.0, delta, k, bounds, **tight),
-        "DP-TRF paper": TruncatedRayleighFlowSIR(1.0, delta, 1, bounds, **paper),
-        "DP-TRF tight": TruncatedRayleighFlowSIR(1.0, delta, 1, bounds, **tight),
-        "sfumato": PrivateSparseSIR(1.0, delta, k, bounds),
+        **_both_noises({"DP-SIni": DPSIni, "DP-SSIR": DPSSIR}, version, n, k, slices),
+        **_both_noises({"DP-TRF": TruncatedRayleighFlowSIR}, version, n, 1, slices),
+        "sfumato": PrivateSparseSIR(1.0, n**-1.1, k, _bounds(version)),
     }
 
 
@@ -134,15 +130,10 @@ def _study(name: str, title: str, source: str, table: int, version: Version) -> 
         for (model, n, p), printed in printed_table(source, table).items()
     )
     if (table, version) == (2, "newest"):
-        halves = [(row, *row.arguments[1:3]) for row in rows if row.arguments[0] == "M2"]
         rows += tuple(
-            Row(
-                f"M2 ({int(n) // 2}, {int(p) // 2}) by the text",
-                ("M2", int(n) // 2, int(p) // 2, version),
-                row.printed,
-                True,
-            )
-            for row, n, p in halves
+            Row(f"M2 ({n // 2}, {p // 2}) by the text", ("M2", n // 2, p // 2, version), printed, True)
+            for (model, n, p), printed in printed_table(source, table).items()
+            if model == "M2"
         )
     run = low_dimension if table == 1 else high_dimension
     notes = [_NOTE, *([_WIDE_NOTE] if table == 2 else []), _FIRST_NOTE if version == "first" else _CHOSEN_NOTE]

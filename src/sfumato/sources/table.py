@@ -40,9 +40,13 @@ class Table(ABC):
         """What the cells of a column are."""
         return kind_of(self.schema.field(name).type)
 
-    @abstractmethod
     def parts(self) -> int:
         """Number of parts that can be read apart."""
+        return 1
+
+    def read_as(self, columns: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+        """What the cells of some columns are read as in a file without types: as said, or as guessed."""
+        return {name: kinds[name] if name in kinds else self.kind(name) for name in columns}
 
     @abstractmethod
     def batches(
@@ -93,6 +97,8 @@ def readable(path: FilePath, form: str, names: Sequence[str] = ()) -> Iterator[N
         if place and int(place[1]) < len(names):
             name = names[int(place[1])]
             reason = f"column {name!r} of {path} has cells of another kind than it; mend or leave out the column."
+        elif "Empty CSV file" in str(error):
+            reason = f"{path} is empty; it needs a line of column names and records."
         elif "Expected" in str(error):
             reason = f"{path} has a row with more or fewer cells than column names; mend it."
         else:

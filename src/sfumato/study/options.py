@@ -2,13 +2,13 @@
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.errors import InputError, as_usage
 from sfumato.study.bounds import read_bounds
-from sfumato.study.family import Member, find_member
+from sfumato.study.family import Member, check_options, find_member
 
 if TYPE_CHECKING:
     from sfumato.bounds import GivenBounds
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sfumato.sources.files import FileSource
 
 EPSILON, DELTA = 1.0, 1e-6
+MOST_DIGITS = 9
+"""Of a number of directions or features."""
 PARAMETERS = {"method": "method", "classes": "classes", "max_features": "max_features", "slices": "n_slices"}
 """Options that some estimators take, and what they call them."""
 
@@ -83,8 +85,8 @@ def read_count(text: str, option: str) -> int | str:
     """A number of directions or features, or "auto"."""
     if text == "auto":
         return text
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{option}: {text!r} is neither 'auto' nor a whole number from 1 on.")
+    if not text.isdecimal() or len(text) > MOST_DIGITS or int(text) < 1:
+        raise InputError(f"{option}: {text[:40]!r} is neither 'auto' nor a whole number from 1 on.")
     return int(text)
 
 
@@ -152,6 +154,14 @@ class TableOptions:
             return dict.fromkeys(tables, None if self.bounds == "none" else "search")
         path = Path(self.bounds)
         return {name: read_bounds(path, columns, source.table_names) for name, columns in tables.items()}
+
+    def options(self, asked: EstimatorOptions, relation: str | None, rows_per_person: int | None) -> EstimatorOptions:
+        """The options of a fit of this table, whole and checked: what the estimator takes of columns, and needs."""
+        rows = rows_per_person if rows_per_person or self.person is None else 1
+        options = replace(asked, relation=self.relation(relation), rows_per_person=rows)
+        columns = {"response": self.response, "second": self.second, "response_kind": self.response_kind}
+        check_options(options.member, options.special() | columns, needed=("response", "second"))
+        return options
 
     def relation(self, asked: str | None) -> str:
         """The neighbouring relation. Under 'replace' the number of records is public; of complete ones it is not."""

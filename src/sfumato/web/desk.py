@@ -88,10 +88,14 @@ class Desk:
         self.bench = Bench(self.home)
         self._counted: dict[tuple[Any, ...], int] = {}
 
-    def open(self) -> None:
-        """Make the desk's own folder, for nobody else to read."""
+    def check(self) -> None:
+        """Refuse a folder that is none."""
         if not self.folder.is_dir():
             raise InputError(f"folder: {self.folder} is not a directory; name the one with your tables.")
+
+    def open(self) -> None:
+        """Make the desk's own folder, for nobody else to read."""
+        self.check()
         try:
             self.home.mkdir(mode=0o700, exist_ok=True)
             (self.home / "runs").mkdir(mode=0o700, exist_ok=True)

@@ -8,7 +8,6 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -17,7 +16,8 @@ from starlette.routing import Route
 from sfumato.errors import BudgetError, InputError, SfumatoError, describe_unexpected
 from sfumato.hints import cautions, visible
 from sfumato.report import svg
-from sfumato.report.figures import figure, percent
+from sfumato.report.figures import figure
+from sfumato.report.html import templates
 from sfumato.web.desk import FILES, Desk, Run
 from sfumato.web.forms import (
     METHODS,
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Request], Response]
 MEDIA = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
+MOST_DIGITS = 12
+"""Of a number of records to suppose."""
 STATIC = {"desk.js": "text/javascript", "desk.css": "text/css"}
 
 
@@ -200,7 +202,7 @@ class Pages:
         return self._plan_page(run, n)
 
     def _plan_page(self, run: Run, n: str, fields: Mapping[str, str] | None = None, mistakes: Any = ()) -> Response:
-        plan = self._desk.explain(run, int(n) if n.isdecimal() and 0 < int(n) < 10**12 else None)
+        plan = self._desk.explain(run, _size(n))
         own = self._desk.explain(run)
         return self._page(
             "plan", 422 if mistakes else 200, run=run, plan=plan, own=own, mistakes=mistakes, fields=fields or {},
@@ -212,8 +214,7 @@ class Pages:
         run = self._run(request)
         query = request.query_params
         said = read_settings(run.said, {"picture": "on"} | dict(query))
-        n = query.get("n", "")
-        plan = self._desk.explain(Run(said, run.folder, run.state), int(n) if n.isdecimal() and int(n) > 0 else None)
+        plan = self._desk.explain(Run(said, run.folder, run.state), _size(query.get("n", "")))
         return self._page("forecast", plan=plan, **self._expected(plan, advice=False), **self._room(plan))
 
     def settle(self, request: Request) -> Response:
@@ -221,7 +222,7 @@ class Pages:
         run, fields = self._run(request), request.state.form
         n = fields.get("n", "").strip()
         try:
-            if n and not (n.isdecimal() and 0 < int(n) < 10**12):
+            if n and _size(n) is None:
                 raise FormError([("n", "Number of records: write a whole number from 1 on.")])
             other = self._desk.declare(read_settings(run.said, fields))
             self._desk.explain(other)
@@ -350,7 +351,7 @@ class Pages:
         common = {"form_token": self._token, "folder": self._desk.folder.name, "account_file": self._desk.account.name}
         if "mistakes" in content:
             content |= {"fields": _Blank(content["fields"]), "wrong": _Blank(content["mistakes"])}
-        page = _templates().get_template(f"{name}.html.jinja").render(**common, **content)
+        page = templates("sfumato.web", "templates").get_template(f"{name}.html.jinja").render(**common, **content)
         return HTMLResponse(svg.printable(page), status)
 
     def _careful(self, page: Handler) -> Handler:
@@ -382,6 +383,11 @@ def _load_library() -> None:
     """What the later pages need and the first does not."""
 
 
+def _size(text: str) -> int | None:
+    """A number of records, if the text is one."""
+    return int(text) or None if text.isdecimal() and len(text) <= MOST_DIGITS else None
+
+
 def _fitted(run: Run) -> Any:
     from sfumato.model import load_model
 
@@ -411,23 +417,9 @@ def _attached(content: bytes, name: str, kind: str) -> Response:
 
 
 @cache
-def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("sfumato.web", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"visible": visible, "figure": figure, "percent": percent}
-    return environment
-
-
-@cache
 def _static(name: str) -> str:
     """A file of the app; the style begins with that of the report."""
     own = resources.files("sfumato.web").joinpath("static", name).read_text(encoding="utf-8")
     if name != "desk.css":
         return own
-    report = Environment(loader=PackageLoader("sfumato.report", "."), autoescape=False)
-    return report.get_template("report.css.jinja").render(ramp=svg.RAMP) + own
+    return templates().get_template("report.css.jinja").render(ramp=svg.RAMP) + own
