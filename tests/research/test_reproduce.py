@@ -80,12 +80,26 @@ def test_what_is_said_to_have_run_has_a_page_and_what_has_not_says_so():
             assert item.study in pages, item
 
 
+def committed(name):
+    """Values of the committed page of a study, by the name of the row and by column."""
+    text = (Path(__file__).parents[2] / f"docs/reproductions/{name}.md").read_text(encoding="utf-8")
+    lines = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    return {
+        row[0]: dict(zip(lines[0][1:], (float(cell.split()[0]) for cell in row[1:]), strict=True)) for row in lines[2:]
+    }
+
+
 def measured_slices(model, figures):
     """Columns of the committed page of private slices, of the rows of these figures."""
-    text = (Path(__file__).parents[2] / "docs/reproductions/xia-slices.md").read_text(encoding="utf-8")
-    lines = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in text.splitlines() if line[:1] == "|"]
-    rows = [row for row in lines[2:] if row[0].startswith(f"{figures}: {model} ")]
-    return {name: [float(row[i].split()[0]) for row in rows] for i, name in enumerate(lines[0]) if i}
+    rows = [values for label, values in committed("xia-slices").items() if label.startswith(f"{figures}: {model} ")]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def test_figure_2_of_fsir_shows_what_its_text_says():
+    for label, angle in committed("fsir-figure-2").items():
+        assert angle["MVG as printed"] < angle["IID as printed"], label
+        if "n=50000" in label:
+            assert angle["MVG as printed"] < 1.1 * angle["SIR, no privacy"]
 
 
 @pytest.mark.parametrize("model", ["M1", "M3"])
