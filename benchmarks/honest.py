@@ -8,7 +8,7 @@ that ``--store`` names, so that a study can be run in pieces, and with more repl
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -187,17 +187,11 @@ def _limit(name: str, how: str, method: str, k: int, data: Path) -> PrivateSIR:
     return PrivateSIR(rho=HUGE, n_directions=k, bounds=bounds_of(x, how), method=method, random_state=0).fit(x, y)
 
 
-def _turned(sir: PrivateSIR, limit: PrivateSIR) -> np.ndarray:
-    """Directions, each turned to the side of the limit."""
-    sides = np.where((sir.directions_ * limit.directions_ * limit.scale_**2).sum(axis=1) < 0, -1.0, 1.0)
-    return np.asarray(sir.directions_ * sides[:, None])
-
-
 def covered(name: str, n: int, how: str, method: str, k: int, data: Path, judged: bool, seed: int) -> dict[str, object]:
     """Directions on a fresh sample; of a fit that is judged the errors and the verdict, too."""
     x = table_of(name, data)[0]
     sir = _fit(_drawn(name, data, n, seed), bounds_of(x, how), method, seed, n_directions=k)
-    found = {"d": _turned(sir, _limit(name, how, method, k, data)).tolist()}
+    found = {"d": sir.directions_.tolist()}
     if not judged:
         return found
     return found | {"e": sir.standard_errors_.tolist(), "level": sir.verdict_.level}
@@ -221,9 +215,11 @@ def _covering(store: Store, name: str, n: int, how: str, options: argparse.Names
     return _some_judged(store, f"{name}/{n}/{how}", job, options)
 
 
-def _parts(runs: list[Any], *names: str) -> Iterator[np.ndarray]:
-    """Of the fits that were judged."""
-    return (np.array([run[name] for run in runs if "e" in run]) for name in names)
+def _turned(x: np.ndarray, runs: list[Any], limit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Directions of all fits, each turned so that its scores go with those of the limit; errors of those judged."""
+    value = np.array([run["d"] for run in runs])
+    alike = np.einsum("fkp,pq,kq->fk", value, np.cov(x.T), limit)
+    return value * np.where(alike < 0, -1.0, 1.0)[..., None], np.array([run["e"] for run in runs if "e" in run])
 
 
 def _correlations(x: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -296,9 +292,9 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
             _limit(name, how, "descent", len(runs[0]["d"]), options.data).directions_,
             table_of(name, options.data)[0],
         )
-        value, error = _parts(runs, "d", "e")
-        centres = np.mean([run["d"] for run in runs], axis=0), limit
-        cells = [shares_of(np.abs(value - centre) <= 2.0 * error) for centre in centres]
+        value, error = _turned(x, runs, limit)
+        first = value[: len(error)]
+        cells = [shares_of(np.abs(first - centre) <= 2.0 * error) for centre in (value.mean(axis=0), limit)]
         told = [run["level"] for run in runs if "e" in run]
         levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
         scores = np.median([_correlations(x, np.array(run["d"]), limit) for run in runs], axis=0)
@@ -327,7 +323,7 @@ def noisy(name: str, n: int, how: str, method: str, k: int, data: Path, judged: 
     """Directions and what privacy noise alone adds to them, on one and the same sample, turned to one side."""
     x = table_of(name, data)[0]
     sir = _fit(_drawn(name, data, n, 0), bounds_of(x, how), method, seed, n_directions=k)
-    found = {"d": _turned(sir, _limit(name, how, method, k, data)).tolist()}
+    found = {"d": sir.directions_.tolist()}
     return found if not judged else found | {"e": sir.privacy_errors_.tolist()}
 
 
@@ -346,11 +342,13 @@ def again_study(store: Store, options: argparse.Namespace) -> None:
     rows, n = [], 10_000
     for name, how in product(options.tables or [*TABLES, *RELATED], ("tight", "found")):
         runs = _covering(store, name, n, how, options)
-        alike = _alike(table_of(name, options.data)[0], runs)
+        x = table_of(name, options.data)[0]
+        alike = _alike(x, runs)
         job = partial(noisy, name, n, how, "descent", len(runs[0]["d"]), options.data)
         same = _some_judged(store, f"one sample/{name}/{n}/{how}", job, options)
-        value, error = _parts(same, "d", "e")
-        cells = shares_of(np.abs(value - np.mean([run["d"] for run in same], axis=0)) <= 2.0 * error)
+        limit = _limit(name, how, "descent", len(runs[0]["d"]), options.data).directions_
+        value, error = _turned(x, same, limit)
+        cells = shares_of(np.abs(value[: len(error)] - value.mean(axis=0)) <= 2.0 * error)
         below = f"{100 * (alike < 0.9).mean():.1f}" if len(alike) else "-"
         least = f"{alike.min():.2f}" if len(alike) else "-"
         rows.append((name, how, f"{len(alike)} of {options.judged}", below, least, *cells))

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from sfumato import Bounds, PrivateCCA, PrivateDR, PrivateLDA, PrivatePCA, PrivatePHD, PrivateSAVE
+from sfumato import Bounds, PrivateCCA, PrivateDR, PrivateLDA, PrivatePCA, PrivatePHD, PrivateSAVE, PrivateSIR
 
 N = 20_000
 RNG = np.random.default_rng(0)
@@ -50,3 +50,19 @@ def test_a_fit_is_judged_alike_after_it_was_pickled():
     fit = kind(**KNOWN, **more).fit(x, y)
     again = pickle.loads(pickle.dumps(fit))
     assert np.array_equal(again.standard_errors_, fit.standard_errors_) and again.verdict_ == fit.verdict_
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_two_fits_of_mostly_equal_responses_differ_by_no_more_than_they_say():
+    known = {"bounds": Bounds([20, 7, 0, 0], [90, 48, 4, 1]), "n_directions": 1, "method": "descent"}
+    fits = []
+    for seed in (0, 1):
+        rng = np.random.default_rng(seed)
+        age, bmi, visits = rng.uniform(20, 90, N // 2), rng.normal(27, 5, N // 2), rng.poisson(0.15, N // 2)
+        smoker = rng.random(N // 2) < 0.2
+        need = 0.05 * (age - 55) + 0.6 * visits + 0.8 * smoker + rng.logistic(size=N // 2)
+        x = np.column_stack([age, bmi, visits, smoker])
+        fits.append(PrivateSIR(random_state=seed, **known).fit(x, np.where(need > 2.2, np.exp(need), 0.0)))
+    one, other = fits
+    apart = np.abs(one.directions_ - other.directions_ * np.sign((one.loadings_ * other.loadings_).sum()))
+    assert (apart < 4.0 * np.hypot(one.standard_errors_, other.standard_errors_)).all()

@@ -174,6 +174,11 @@ class Assessment(ABC):
     def possible(self, rng: np.random.Generator) -> Records:
         """Points for a population that the releases leave possible."""
 
+    @property
+    @abstractmethod
+    def own(self) -> Any:
+        """What the fit itself found, as fits on stand-ins give it."""
+
     @abstractmethod
     def rows(self, found: Any) -> FloatArray:
         """Directions of a fit, in half widths, of any length."""
@@ -240,7 +245,16 @@ class Assessment(ABC):
         return self._errors(self._fits(unsampled))
 
     def _errors(self, fits: list[list[Any]]) -> Errors:
-        return Errors(self._scatter(fits, self.in_x), self._scatter(fits, self.per_deviation))
+        fits = [[self.own, *some] for some in fits]
+        sides = np.array([self._sides(world, some) for world, some in zip(self.worlds, fits, strict=True)])
+        return Errors(self._scatter(fits, sides, self.in_x), self._scatter(fits, sides, self.per_deviation))
+
+    def _sides(self, world: World, fits: list[Any]) -> FloatArray:
+        """Signs by which the rows of fits are turned to the truth: by scores, since features have units: (fits, k)."""
+        centred = world.points.x - world.points.x.mean(axis=0)
+        towards = self.rows(world.truth) @ (centred.T @ centred)
+        alike = np.array([(self.rows(found) * towards).sum(axis=1) for found in fits])
+        return np.where(alike < 0, -1.0, 1.0)
 
     def _fits(self, door: Callable[[Evidence, Records, np.random.Generator], StandIn]) -> list[list[Any]]:
         worlds, evidence, rng = self.worlds, self.evidence, seeded(self.evidence)
@@ -250,22 +264,36 @@ class Assessment(ABC):
                 for world in worlds
             ]
 
-    def _scatter(self, fits: list[list[Any]], rows: Callable[[Any], FloatArray]) -> FloatArray:
-        """Root mean square distance from the truth of each population, each row turned to its side."""
+    def _scatter(self, fits: list[list[Any]], sides: FloatArray, rows: Callable[[Any], FloatArray]) -> FloatArray:
+        """Root mean square distance from the truth of each population, each row turned to its side.
+
+        Or from the fit itself, the first of some fits, over the root of two, where that is more: it is as far from the
+        truth as others are, unless the populations do not describe it well.
+        """
         truth = np.array([rows(world.truth) for world in self.worlds])[:, None]
-        found = np.array([[rows(one) for one in some] for some in fits])
-        found *= np.where((found * truth).sum(axis=3) < 0, -1.0, 1.0)[..., None]
-        return np.asarray(MORE * np.sqrt(((found - truth) ** 2).mean(axis=(0, 1))))
+        found = np.array([[rows(one) for one in some] for some in fits]) * sides[..., None]
+        own, found = found[:, :1], found[:, 1:]
+        about_truth, about_own = (((found - centre) ** 2).mean(axis=(0, 1)) for centre in (truth, own))
+        return np.asarray(MORE * np.sqrt(np.maximum(about_truth, about_own / 2.0)))
 
     @cached_property
     def alikeness(self) -> FloatArray:
-        """Correlation of the scores of two such fits that all but few pairs of them reach, for each direction."""
-        pairs = [self.pairs(world.points.x, some) for world, some in zip(self.worlds, self._samples, strict=True)]
-        return np.asarray(np.quantile(np.concatenate(pairs, axis=1), 1.0 - OFTEN, axis=1))
+        """Correlation of scores that all but few pairs reach, for each direction.
 
-    def pairs(self, x: FloatArray, fits: list[Any]) -> FloatArray:
-        """Correlations of the scores of each two fits on samples of one population: (k, pairs)."""
-        scores = np.array([x @ self.rows(found).T for found in fits])
+        Pairs are of two fits on fresh samples of a population; and of the fit itself with each of them, so that
+        populations in which it would hardly have come out do not speak for it.
+        """
+        within, own = [], []
+        for world, some in zip(self.worlds, self._samples, strict=True):
+            pairs = self.pairs(world.points.x, [self.rows(one) for one in (self.own, *some)])
+            own.append(pairs[:, : len(some)])
+            within.append(pairs[:, len(some) :])
+        least = [np.quantile(np.concatenate(pairs, axis=1), 1.0 - OFTEN, axis=1) for pairs in (within, own)]
+        return np.minimum(*least)
+
+    def pairs(self, x: FloatArray, fits: list[FloatArray]) -> FloatArray:
+        """Correlations of the scores of each two fits (k, p), the first with all others first: (k, pairs)."""
+        scores = np.array([x @ rows.T for rows in fits])
         scores -= scores.mean(axis=1, keepdims=True)
         scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-300)
         above = np.triu_indices(len(scores), 1)

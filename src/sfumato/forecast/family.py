@@ -137,6 +137,10 @@ class CurvedBelief(RowsFound):
     testable: bool = True
 
     @property
+    def own(self) -> FloatArray:
+        return self.curves.directions[:, : self._k].T
+
+    @property
     def most(self) -> int:
         """Kernels are seen above their middle eigenvalue."""
         return max(len(self.half_width) // 2, 1)
@@ -228,6 +232,10 @@ class ComponentBelief(RowsFound):
     testable: bool = True
 
     @property
+    def own(self) -> FloatArray:
+        return self.known.root[:, : self._k].T
+
+    @property
     def most(self) -> int:
         """The last one has nothing to be compared with."""
         return max(len(self.half_width) - 1, 1)
@@ -284,6 +292,10 @@ class PairBelief(RowsFound):
     choice: Choice
     half_width: FloatArray
     testable: bool = True
+
+    @property
+    def own(self) -> FloatArray:
+        return np.concatenate([half[: self._k] for half in np.split(self.weights, 2)])
 
     def null(self, j: int, rng: np.random.Generator) -> Records:
         correlations = self._correlations(self._factors.likely)

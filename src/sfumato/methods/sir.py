@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.forecast.belief import Belief, choose_by_test
+from sfumato.forecast.belief import Belief, choose_by_test, with_next
 from sfumato.forecast.evidence import Evidence, Heard, Seen
 from sfumato.forecast.populations import IndexResponse
 from sfumato.forecast.prospect import Prospect
@@ -147,7 +147,11 @@ class Again:
         ranks, n, shape = yield from self._shape(units)
         fit = yield from self.task.solver.run(shape, ranks, n, n_directions)
         whitening = shape.whitening
-        return Seen(fit.links, ranks.probabilities, whitening.exact_matrix / whitening.source.half_width)
+        return Seen(
+            shown_links(self.task, fit, ranks),
+            ranks.probabilities,
+            whitening.exact_matrix / whitening.source.half_width,
+        )
 
     def _shape(self, units: FloatArray | None) -> Asking[tuple[Ranks, float, Shape]]:
         task, ranks = self.task, self.ranks
@@ -180,12 +184,19 @@ def solve(
     signs = signs_of(fit.links, ranks.probabilities, fit.choice.n_directions, ranks.is_ordered)
     directions = unit_directions(fit.links, whitening.exact_matrix / grid.half_width, signs)
     evidence = Evidence.of(heard, n, whitening, ranks, again, located.reading)
-    belief = Belief(evidence, fit.first, fit.links, fit.choice, grid.half_width, signs, tested)
+    belief = Belief(evidence, fit.first, shown_links(task, fit, ranks), fit.choice, grid.half_width, signs, tested)
     picture = None
     if task.picture > 0:
         picture = yield from Snapshot(task.picture).run(whitening, ranks, fit.links.axes[:, 0] * signs[0])
     centre = grid.centre + whitening.mean * grid.half_width
     return Outcome(directions, fit, ranks, located, centre, _scale(whitening), picture, belief, task.method)
+
+
+def shown_links(task: Task, fit: Fit, ranks: Ranks) -> Links:
+    """All links that a fit shows, those that it keeps first."""
+    if task.method != "descent":
+        return fit.links
+    return with_next(fit.first, fit.links, fit.choice.n_directions, ranks.probabilities)
 
 
 def with_picture(part: float, *steps: Step) -> tuple[Step, ...]:
