@@ -207,6 +207,7 @@ def test_an_attribute_of_an_unknown_kind_is_not_passed_over():
 
 def test_fingerprints_tell_every_bit():
     values = [0, 0.0, -0.0, False, "0", None, np.float32(0), np.zeros(1), np.zeros((1, 1)), [0.0], (0.0,), {"a": 0.0}]
+    values += [range(3), range(1, 3), (0, 1, 2)]
     assert len({fingerprint(value) for value in values}) == len(values)
     assert fingerprint(Table(X, (1.0,), X[:, 0])) == fingerprint(Table(X.copy(), (1.0,), X[:, 0].copy()))
 

@@ -1,6 +1,7 @@
 """Every mistake gives one helpful sentence, a documented exit code, and no value of a record."""
 
 import pytest
+from tests.cli.conftest import FIT
 
 from sfumato.cli import fit as fit_module
 
@@ -43,6 +44,27 @@ MISTAKES = {
     "missing": (("fit", "gap.csv", "-y", "los"), "--drop-missing"),
     "spreadsheet": (("fit", "table.xlsx", "-y", "los"), "not readable as an Excel sheet"),
     "directory": (("fit", ".", "-y", "los"), "is a directory; give a file, or a pattern"),
+    "empty file": (("fit", "empty.csv", "-y", "los"), "is empty; it needs a line of column names"),
+    "no model could be written": ((*FIT, "--epsilon", "1e200"), "epsilon: no model file can hold this value"),
+    "tiny delta": ((*FIT, "--delta", "1e-320"), "delta must not be below 1e-300"),
+    "thousands of digits": ((*FIT, "--directions", "9" * 5000), "neither 'auto' nor a whole number"),
+    "too many digits": (
+        ("fit", "patients.csv", "--estimator", "sparse-pca", "--features", "age", "--max-features", "9" * 30),
+        "neither 'auto' nor a whole number",
+    ),
+    "sites by the response": (
+        ("federated", "simulate", "patients.csv", "--by", "los", "-y", "los"),
+        "by: 'los' is the response",
+    ),
+    "sites by a number": (
+        ("federated", "simulate", "plain.csv", "--by", "age", "-y", "los"),
+        "by: column 'age' would make more than 1,000 sites",
+    ),
+    "no place for a report": (
+        ("federated", "simulate", "plain.csv", "--by", "dose", "-y", "los", "--report", "no/r.html"),
+        "does not exist; create it first",
+    ),
+    "desk for everybody": (("serve", ".", "--host", "8.8.8.8"), "can be reached from other machines"),
 }
 
 
@@ -53,6 +75,8 @@ def tables(here):
     (here / "mixed.csv").write_text(f"age,los\n1,2\n{SECRET}x,2\n")
     (here / "gap.csv").write_text(f"age,los\n1,2\n,{SECRET}\n")
     (here / "table.xlsx").write_bytes(b"PK")
+    (here / "empty.csv").write_bytes(b"")
+    (here / "plain.csv").write_text("age,dose,los\n" + "".join(f"{i},{i % 7},{i % 5}\n" for i in range(1_200)))
     return here
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 
@@ -270,3 +271,30 @@ def test_a_place_where_no_server_can_listen_is_refused(host, sentence):
         taken.listen()
         with pytest.raises(InputError, match=f"^{sentence}: "):
             refuse_if_taken(host, taken.getsockname()[1])
+
+
+LISTEN = """
+import socket, sys
+place = socket.socket(int(sys.argv[1]))
+place.bind((sys.argv[2], int(sys.argv[3])))
+place.listen()
+place.accept()
+"""
+
+
+@pytest.mark.parametrize(("host", "reached"), [("0.0.0.0", "127.0.0.1"), ("::1", "[::1]"), ("::", "[::1]")])
+def test_a_server_is_found_where_it_listens_by_either_version_of_the_protocol(host, reached, tmp_path):
+    from sfumato.federated.flower.coordination import Address, await_listener, run_server
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as free:
+            free.bind((host, 0))
+            port = free.getsockname()[1]
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    command, log = [sys.executable, "-c", LISTEN, str(int(family)), host, str(port)], tmp_path / "log"
+    with run_server(command, os.environ, log) as server:
+        await_listener(host, port, server, log, seconds=60.0)
+    files = (tmp_path / "ca", tmp_path / "certificate", tmp_path / "key")
+    assert Address(host, port, *files).reached_at == f"{reached}:{port}"

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 from sfumato import Bounds, Budget, InputError, PrivateSIR, PrivateSparseSIR
 from sfumato.cli.app import app
 from sfumato.federated import SitesLostError, simulate
-from sfumato.federated.coordinator import describe_outcome, fit_remote, write_json
+from sfumato.federated.coordinator import describe_outcome, fit_remote, summarise_outcome, write_json
+from sfumato.federated.remote import spending_from
 from sfumato.federated.store import Journal
 from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
@@ -150,6 +151,43 @@ def test_the_site_with_other_columns_is_named_and_the_others_go_on(consortium, e
     assert spending(consortium)["h1"] == 0.0 and list(fitted.spending_) == ["h0", "h2"]
     with pytest.raises(InputError, match="'h0' and 'h1' differ in the number of features"):
         fit_remote(estimator, consortium, SITES)
+
+
+SPENT = {"epsilon": 0.5, "delta": 1e-6, "releases": 3, "cap": "c", "guarantee": "g", "ledger": "ab", "head": "cd"}
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        *({"epsilon": 10**400}, {"epsilon": float("nan")}, {"epsilon": True}, {"delta": -1.0}),
+        *({"cap": ["x"]}, {"head": "x" * 10**6}),
+    ],
+)
+def test_spending_that_makes_no_sense_is_not_believed(lie):
+    assert spending_from({**SPENT, "more": "ignored"}) == SPENT
+    assert spending_from(SPENT | lie) is None
+    assert spending_from({name: value for name, value in SPENT.items() if name not in lie}) is None
+
+
+def test_a_site_that_lies_about_its_spending_does_not_spoil_the_outcome(consortium, estimator, tmp_path):
+    def lies(request, answer):
+        head, values = answer()
+        asked = json.loads(request)["ask"]
+        return (json.dumps(json.loads(head) | {"epsilon": 10**400}), values) if asked == "close" else (head, values)
+
+    consortium.faults["h2"] = lies
+    fitted = fit_remote(estimator, consortium, SITES)
+    assert list(fitted.spending_) == ["h0", "h1"]
+    write_json(found := describe_outcome(fitted), tmp_path)
+    assert "h1: epsilon 1 spent in all runs" in summarise_outcome(found)
+
+
+def test_what_sites_say_cannot_drive_the_coordinators_terminal_or_make_up_lines():
+    found = {"directions": [[1.0]], "sites": {"a\x1b[2J": 5}, "disagreeing": {"c\u202e": "the response"}}
+    found |= {"spending": {"a\x1b[2J": {"epsilon": 1.0, "cap": "\x1b]0;x\x07"}}}
+    found |= {"left_out": {"b": "no\n  d: epsilon 0"}}
+    lines = summarise_outcome(found).split("\n")
+    assert len(lines) == 4 and all(line.isprintable() for line in lines)
 
 
 def reserved(consortium):

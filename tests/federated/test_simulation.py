@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato import Bounds, InputError, PrivateSIR, subspace_distance
+from sfumato import Bounds, InputError, PrivateSIR, account, subspace_distance
 from sfumato.federated import simulate
 from sfumato.federated.simulation import fit_sites
 from sfumato.federated.site_facts import describe_site
@@ -113,6 +113,13 @@ def test_a_shared_ledger_is_refused_because_each_site_has_its_own():
     ledger = Ledger(Budget.approximate(1, 1e-6), "replace")
     with pytest.raises(InputError, match="every site has its own"):
         simulate(PrivateSIR(ledger=ledger), [(np.zeros((3, 2)), np.zeros(3))])
+
+
+def test_an_account_that_the_sites_would_not_be_charged_to_is_refused(tmp_path):
+    with account(tmp_path / "study.jsonl", epsilon=3) as opened:
+        with pytest.raises(InputError, match="every site has its own; simulate outside"):
+            simulate(PrivateSIR(bounds=Bounds(-1, 1)), [(np.zeros((3, 2)), np.zeros(3))])
+        assert not opened.runs()
 
 
 @pytest.mark.parametrize(("trust", "honest", "wanted"), [("sites", None, 4.0), ("secure-aggregation", 4, 1.0)])

@@ -110,8 +110,22 @@ def test_a_coordinators_folder_tells_what_was_left_undone_and_what_came_of_it(tm
     journal.forget()
     told = describe_status(tmp_path)
     assert told.startswith("no run is going on") and "2 direction(s) from 3 site(s)" in told
-    path.write_text("{")
-    with pytest.raises(InputError, match="cannot be read"):
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"run": 1}', '{"run": "ab", "members": 3, "accepted": {}, "heard": {}}']
+)
+def test_notes_of_a_run_that_cannot_be_read_are_named_with_the_remedy(tmp_path, text):
+    path = tmp_path / "run.json"
+    path.write_text(text)
+    for read in (lambda: describe_status(tmp_path), lambda: Journal.resume(path, {})):
+        with pytest.raises(InputError, match=r"run\.json cannot be read; restore it, or delete it to begin anew"):
+            read()
+    assert path.read_text() == text
+    path.unlink()
+    (tmp_path / "result").mkdir()
+    (tmp_path / "result" / "outcome.json").write_text(text)
+    with pytest.raises(InputError, match=r"outcome\.json cannot be read"):
         describe_status(tmp_path)
 
 

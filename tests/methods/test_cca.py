@@ -107,7 +107,7 @@ EDGES = {
 
 @pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)], ids=["found", "given"])
 @pytest.mark.parametrize("name", EDGES)
-def test_nothing_inside_the_domain_raises_or_warns(name, bounds, few_stand_ins):
+def test_nothing_inside_the_domain_raises_or_warns(name, bounds):
     for relation in ("replace", "add-remove"):
         for epsilon in (0.01, 1.0, 100.0):
             cca = PrivateCCA(epsilon=epsilon, relation=relation, bounds=bounds, y_bounds=bounds).fit(

@@ -112,7 +112,7 @@ EDGES = {
 
 @pytest.mark.parametrize("classes", [None, ["a", "b"]], ids=["found", "declared"])
 @pytest.mark.parametrize("name", EDGES)
-def test_nothing_inside_the_domain_raises_or_warns(name, classes, few_stand_ins):
+def test_nothing_inside_the_domain_raises_or_warns(name, classes):
     x, y = EDGES[name]
     for bounds in ("search", Bounds(-1, 1)):
         for relation in ("replace", "add-remove"):

@@ -68,6 +68,17 @@ def test_class_shares_follow_the_direction():
     assert not hasattr(sir, "predict_interval")
 
 
+@pytest.mark.parametrize("classes", [["no", "maybe", "yes"], [*"abcdefghijklmnopqrst", "no", "yes"]])
+def test_classes_that_the_picture_does_not_show_apart_are_not_predicted(classes):
+    """One that nobody has, or more of them than the picture has groups."""
+    rng = np.random.default_rng(3)
+    x = np.clip(rng.normal(size=(4_000, 4)), -4.0, 4.0)
+    y = np.where(x[:, 0] > 0, "yes", "no")
+    sir = PrivateSIR(2.0, 1e-6, 1, BOX, classes=classes, picture=0.2, random_state=0).fit(x, y)
+    assert (sir.predict(x) == np.asarray(classes)[sir.predict_proba(x).argmax(axis=1)]).all()
+    assert (sir.predict(x) == y).mean() > 0.8
+
+
 def test_where_nothing_is_to_be_seen_the_overall_mean_is_predicted():
     rng = np.random.default_rng(4)
     x, y = np.clip(rng.normal(size=(3_000, 4)), -4.0, 4.0), rng.exponential(size=3_000)

@@ -120,7 +120,7 @@ EDGES = {
 @BOTH
 @pytest.mark.parametrize("bounds", ["search", Bounds(-1, 1)], ids=["found", "given"])
 @pytest.mark.parametrize("name", EDGES)
-def test_nothing_inside_the_domain_raises_or_warns(kind, name, bounds, few_stand_ins):
+def test_nothing_inside_the_domain_raises_or_warns(kind, name, bounds):
     for relation in ("replace", "add-remove"):
         for epsilon in (0.01, 1.0, 100.0):
             fit = kind(epsilon, bounds=bounds, relation=relation).fit(*EDGES[name])

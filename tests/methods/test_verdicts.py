@@ -24,6 +24,7 @@ CASES = {
 }
 
 
+@pytest.mark.judged
 @pytest.mark.parametrize("name", CASES)
 def test_a_clear_direction_is_reliable_and_noise_is_part_of_its_error(name):
     kind, more, x, y = CASES[name]
@@ -36,6 +37,7 @@ def test_a_clear_direction_is_reliable_and_noise_is_part_of_its_error(name):
     assert np.linalg.norm(fit.privacy_errors_) < 1.5 * np.linalg.norm(fit.standard_errors_)
 
 
+@pytest.mark.judged
 @pytest.mark.parametrize("name", ["save", "lda", "cca"])
 def test_shuffled_responses_are_not_called_reliable(name):
     kind, more, x, y = CASES[name]
@@ -43,7 +45,7 @@ def test_shuffled_responses_are_not_called_reliable(name):
     assert fit.verdict_.level != "reliable" and fit.standard_errors_.max() > 0.1
 
 
-def test_a_fit_is_judged_alike_after_it_was_pickled(few_stand_ins):
+def test_a_fit_is_judged_alike_after_it_was_pickled():
     kind, more, x, y = CASES["lda"]
     fit = kind(**KNOWN, **more).fit(x, y)
     again = pickle.loads(pickle.dumps(fit))

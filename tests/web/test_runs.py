@@ -17,6 +17,7 @@ from sfumato import Budget, FileLedger
 from sfumato.errors import InputError
 from sfumato.web.declaration import Declaration
 from sfumato.web.desk import Desk
+from sfumato.web.pages import _size
 
 SLOW = Declaration("slow.csv", response="y", features=tuple(f"x{i}" for i in range(8)), picture=False)
 FAST = Declaration("patients.csv", response="los", features=("age", "bmi", "dose"), bounds={"age": (0.0, 120.0)})
@@ -48,6 +49,18 @@ def declared(folder: Path, said: Declaration) -> str:
     desk = Desk(folder)
     desk.open()
     return desk.declare(said).id
+
+
+def test_what_is_no_number_of_records_is_not_supposed():
+    """Python reads no more than 4,300 digits, and a float takes no more than 308."""
+    assert [_size(n) for n in ("9" * 5_000, "1" + "0" * 400, "0", "", "many", "-1", "²")] == [None] * 7
+    assert _size("20000") == 20_000
+
+
+@pytest.mark.parametrize("name", ["a" * 5_000, "0" * 16, "%2e%2e"])
+def test_a_name_that_no_run_has_is_one_sentence(name, served):
+    answer = served.get(f"/runs/{name}")
+    assert answer.status == 422 and "there is no such run" in answer.text
 
 
 def test_a_fit_asked_for_by_many_at_once_is_one_fit_with_all_its_results(folder, patients):
@@ -137,8 +150,11 @@ def test_a_fit_outlives_a_server_that_was_killed_and_ends_in_order_with_the_next
             after.enter()
             assert wait(after, run, lambda now: True)["state"] in ("running", "done")
             assert after.post(f"/runs/{run}/fit").place == f"/runs/{run}"
-    desk = Desk(folder)
-    assert desk.bench.current() is None and desk.run(run).state in ("stopped", "done")
+    desk, end = Desk(folder), time.monotonic() + 120.0
+    while desk.bench.current() is not None:  # it was told to end, and does so in its own time
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert desk.run(run).state in ("stopped", "done")
     kept = ledger(folder).runs()
     assert len(kept) == 1 and not kept[0].unspent and "all hashes agree" in ledger(folder).verify()
 

@@ -398,7 +398,7 @@ def _parts(value: Any) -> tuple[type, list[bytes]]:
     if kind is np.ndarray and value.dtype.kind != "O":  # the most frequent by far
         return kind, [value.dtype.str.encode(), repr(value.shape).encode(), value.tobytes()]
     match value:
-        case None | bool() | int() | str() | bytes():
+        case None | bool() | int() | str() | bytes() | range():
             return kind, [repr(value).encode("utf-8", "surrogatepass")]
         case float():
             return kind, [np.float64(value).tobytes()]

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,7 @@ import typer
 
 from sfumato.cli import options as cli
 from sfumato.cli.ledger import say_what_is_left
+from sfumato.cli.output import new_file
 from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError, as_usage
 from sfumato.study.family import check_options
@@ -229,13 +231,15 @@ def simulate(
     other, kind = split_names(second), read_kind(response_kind)
     told = asked.special() | {"response": response, "second": other, "response_kind": kind}
     check_options(asked.member, told, needed=("response", "second"))
-    with show_progress("loading the library"):
+    with nullcontext() if report is None else new_file(report) as draft, show_progress("loading the library"):
         from sfumato.federated.simulation import simulate as run
         from sfumato.federated.simulation import split_by_column
 
         made = _estimator(asked, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
         sites = split_by_column(data, by, response, asked.classes, kind, other)
         fitted = run(made, sites, trust, leave_out=leave_out, least=least, own_units=own_units)
+        if draft is not None:
+            fitted.report(draft)
     from sfumato.report.words import feature_names, second_names
 
     console = stdout()
@@ -248,8 +252,6 @@ def simulate(
     console.print(_named(feature_names(fitted), fitted.directions_))
     if hasattr(fitted, "y_directions_"):
         console.print(_named(second_names(fitted), fitted.y_directions_))
-    if report is not None:
-        fitted.report(report)
 
 
 @federated_app.command()

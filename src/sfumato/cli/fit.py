@@ -220,10 +220,11 @@ def _fit(prepared: "tuple[Any, FileSource]", origin: "Origin", ledger: Any, draf
     The model first, at once: it is what was paid for, and the report can be made from it. Once a ledger is charged, an
     interruption waits for it.
     """
-    from sfumato.model import standalone
+    from sfumato.model import check_parameters, standalone
     from sfumato.report.build import build_document
 
     estimator, source = prepared
+    check_parameters(estimator, *count_features(source))
     bar.say("reading and checking the records")
     with patient(_say_it_waits) as begin, listening(bar if ledger is None else _Charged(bar, begin)):
         fitted = standalone(estimator.set_params(ledger=ledger).fit(source))

@@ -17,7 +17,7 @@ from sfumato.federated.own_units import OwnUnits, in_own_units, refuse_unless_ow
 from sfumato.federated.remote import RemoteSites, Transport
 from sfumato.federated.simulation import Reducer, walk
 from sfumato.federated.site_facts import SiteFacts
-from sfumato.federated.store import Journal
+from sfumato.federated.store import Journal, read_journal, read_object, unreadable
 from sfumato.federated.task import (
     SitesTask,
     SparseSites,
@@ -27,6 +27,7 @@ from sfumato.federated.task import (
     too_small,
 )
 from sfumato.federated.terms import Terms
+from sfumato.hints import visible
 from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
@@ -210,7 +211,7 @@ def _extras(fitted: Any) -> dict[str, Any]:
 
 
 def summarise_outcome(found: dict[str, Any]) -> str:
-    """An outcome in a few lines, for the terminal."""
+    """An outcome in a few lines, for the terminal: what sites call themselves and say of themselves, spelled out."""
     spent = [
         f"  {name}: epsilon {float(told['epsilon']):.4g} spent in all runs, cap {told.get('cap')}"
         for name, told in found["spending"].items()
@@ -218,7 +219,7 @@ def summarise_outcome(found: dict[str, Any]) -> str:
     lost = [f"  left out: {name}, {why}" for name, why in found["left_out"].items()]
     lost += [f"  {name} disagrees with the others in {about}" for name, about in found["disagreeing"].items()]
     head = f"{len(found['directions'])} direction(s) from {len(found['sites'])} site(s)"
-    return "\n".join([head, *spent, *lost])
+    return "\n".join(map(visible, [head, *spent, *lost]))
 
 
 def write_outcome(fitted: Any, folder: Path) -> None:
@@ -239,11 +240,11 @@ def describe_status(folder: Path) -> str:
     """The run that is going on or was interrupted, and the last result, in a few lines."""
     if not folder.is_dir():
         raise InputError(f"folder: there is no {folder}; name the folder of a coordinator, as 'server --folder' did.")
-    run, outcome = _read(folder / "run.json"), _read(folder / "result" / "outcome.json")
-    found = [*_describe_run(run)] if run else ["no run is going on"]
-    if outcome:
-        found += ["", f"last result ({folder / 'result' / 'outcome.json'}):", summarise_outcome(outcome)]
-    return "\n".join(found)
+    journal, result = folder / "run.json", folder / "result" / "outcome.json"
+    found = _describe_run(read_journal(journal)) if journal.exists() else ["no run is going on"]
+    if result.exists():
+        found += ["", f"last result ({result}):", *_summarise_result(result).split("\n")]
+    return "\n".join(map(visible, found))
 
 
 def _describe_run(run: dict[str, Any]) -> list[str]:
@@ -261,11 +262,8 @@ def _describe_run(run: dict[str, Any]) -> list[str]:
     return found
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _summarise_result(path: Path) -> str:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError):
-        raise InputError(f"folder: {path} cannot be read; restore it, or delete it to begin anew.") from None
-    return data if isinstance(data, dict) else {}
+        return summarise_outcome(read_object(path))
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(unreadable(path)) from None

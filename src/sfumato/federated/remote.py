@@ -174,9 +174,9 @@ class RemoteSites:
         for site in sorted(set(sites) & set(replies)):
             text, values = replies[site]
             self.transfers.append(Transfer("close", site, len(message), len(text) + len(values)))
-            head = _object(text) or {}
-            if isinstance(head.get("epsilon"), int | float):
-                found[site] = head
+            told = spending_from(_object(text) or {})
+            if told is not None:
+                found[site] = told
         return found
 
     def _exchange(self, line: str, requests: Mapping[str, str]) -> dict[str, tuple[dict[str, Any], bytes]]:
@@ -204,6 +204,7 @@ def _object(text: str) -> dict[str, Any] | None:
 REACH = 12.0
 """Standard deviations of noise an honest answer may be off by: one number in 10**32 is."""
 _NO_COUNT = 2**40
+_LONGEST = 1000
 
 
 class BadUploadError(SfumatoError):
@@ -235,6 +236,18 @@ def facts_from(head: dict[str, Any]) -> SiteFacts:
     rehearsal, explained = head.get("rehearsal") is not False, head.get("has_response", True) is True
     listed, called = (None if given is None else tuple(given) for given in (classes, names))
     return SiteFacts(features, records, kind, called, rehearsal, explained, second, listed)
+
+
+def spending_from(head: dict[str, Any]) -> dict[str, Any] | None:
+    """What a site says it has spent in all its runs; None if it does not. It goes into a file: nothing else does."""
+    numbers = {name: head.get(name) for name in ("epsilon", "delta", "releases")}
+    texts = {name: head.get(name) for name in ("cap", "guarantee", "ledger", "head")}
+    said = all(isinstance(value, str) and len(value) <= _LONGEST for value in texts.values())
+    return numbers | texts if said and all(map(_is_amount, numbers.values())) else None
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _NO_COUNT
 
 
 def _is_classes(count: Any) -> bool:

@@ -26,6 +26,7 @@ from sfumato.methods.inputs import first_rows
 from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.door import Door
+from sfumato.privacy.ledger.current import current_account
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, Unit, unit_of
@@ -40,6 +41,8 @@ from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
 Reducer = TypeVar("Reducer", bound=PrivateReducer)
+MOST_SITES = 1_000
+"""Of a file that is split by a column: more are a column of numbers, taken by mistake, and would take hours."""
 
 
 def simulate(
@@ -211,6 +214,8 @@ def _checked(estimator: Any) -> Any:
     refuse_unless_federated(estimator)
     if estimator.ledger is not None:
         raise InputError("ledger: in a federation every site has its own; leave it None and see ledgers_.")
+    if current_account() is not None:
+        raise InputError("account: in a federation every site has its own; simulate outside of 'with account(...)'.")
     return clone(estimator)
 
 
@@ -249,6 +254,8 @@ def split_by_column(
         if name is not None:
             suggest(name, table.names, option)
     others = (column, response, *expand(second or (), table.names, "second"))
+    if column in others[1:]:
+        raise InputError(f"by: {column!r} is the response, or of the second set; name the column of the sites.")
     features = [name for name in table.names if name not in others]
     paths = [Path(path)]
     source = open_source(paths, response, features, classes, response_kind=response_kind, second=second or ())
@@ -257,9 +264,12 @@ def split_by_column(
         raise InputError(f"data: {path} holds no records; give a file with some.")
     # The column that names the sites is no feature: it is read apart, and as text whatever its type.
     labels = np.asarray(table.whole({column: "text"}).column(column).to_pylist(), dtype=object).astype(str)
+    names = sorted(set(labels.tolist()))
     about: dict[str, Any] = {"has_response": source.has_response, "n_second": source.n_second}
+    if len(names) > MOST_SITES:
+        raise InputError(f"by: column {column!r} would make more than {MOST_SITES:,} sites; name the one of the sites.")
     return {
         label: ArraySource(records.x[mine], records.y[mine], source.response, source.feature_names, **about)
-        for label in sorted(set(labels.tolist()))
+        for label in names
         for mine in (labels == label,)
     }

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sfumato.errors import InputError
 from sfumato.privacy.ledger import FileLedger, Mark
 from sfumato.privacy.plan import Plan
 from sfumato.settings.federated import SitesLostError
@@ -133,6 +134,31 @@ class RunLedger(FileLedger):
 
 
 T = TypeVar("T")
+_JOURNAL = {"run": str, "settings": str, "heard": dict, "members": dict, "accepted": dict}
+
+
+def read_journal(path: Path) -> dict[str, Any]:
+    """What a coordinator noted of a run; `InputError` for a file that does not tell."""
+    kept = read_object(path)
+    if not all(isinstance(kept.get(name), kind) for name, kind in _JOURNAL.items()):
+        raise InputError(unreadable(path))
+    return kept
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of the coordinator's; `InputError` if there is none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise InputError(unreadable(path))
+    return data
+
+
+def unreadable(path: Path) -> str:
+    """What to say of such a file."""
+    return f"folder: {path} cannot be read; restore it, or delete it to begin anew."
 
 
 class Journal:
@@ -156,7 +182,7 @@ class Journal:
         journal = cls(path=path)
         journal._settings = dump_json(dict(settings))
         if path.exists():
-            kept = json.loads(path.read_text(encoding="utf-8"))
+            kept = read_journal(path)
             journal.abandoned = kept.get("abandoned", [])
             if kept["settings"] == journal._settings and not anew:
                 journal.run, journal._heard = kept["run"], kept["heard"]

@@ -36,8 +36,9 @@ MORE = 1.15
 the records of a table."""
 HIGHEST = 700.0
 """Of which the exponential is finite."""
-SILENCE = 1e-12
-"""Variance of the noise, over that of the fit, that is as good as none."""
+SILENCE = 1e-2
+"""Variance of the noise, over that of the fit, that is as good as none beside it. With much less a descent has nothing
+to weigh its steps by, and ends elsewhere."""
 Level = Literal["reliable", "weak", "noise"]
 
 
@@ -284,7 +285,9 @@ class Assessment(ABC):
 
     @property
     def _remedy(self) -> str:
-        return "More records or a larger epsilon would help; so would bounds, if they were not given."
+        found, more = self.evidence.reading, "More records or a larger epsilon would help"
+        searched = found is not None and found.known.unknown.size
+        return f"{more}; so would bounds of the features, if they are known." if searched else f"{more}."
 
 
 def _weak(sure: int, announced: int, k: int) -> str:

@@ -125,7 +125,9 @@ class CanonicalTask:
         root = joint.whitening.inverse
         noise = np.full(joint.matrix.shape, joint.noise_std / np.sqrt(2.0))
         known = Known((mean - grid.centre) / grid.half_width, joint.matrix, root, noise)
-        weights = block_rows(found.x_weights * grid.half_width[:p], found.y_weights * grid.half_width[p:])
+        # With the next pair: it may be about as strong.
+        pairs = canonical(root @ joint.matrix @ root.T, p, joint.noise_std, n, found.choice.n_directions + 1)
+        weights = block_rows(pairs.x_weights, pairs.y_weights)
         return located, mean, found, PairBelief(evidence, known, weights, p, found.choice, grid.half_width)
 
     def prepare(self) -> Asking[tuple[Located, float]]:

@@ -20,6 +20,7 @@ from sfumato.methods.parameters import directions_of
 from sfumato.methods.second_order import EvenResponse, KernelReducer, KernelTask, kernel_about
 from sfumato.records import Records, Response
 from sfumato.steps.hessian import HalfMoments, largest_in_size
+from sfumato.steps.second_order import SecondOrder
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
 from sfumato.typing import FloatArray
@@ -54,6 +55,11 @@ class HessianTask(KernelTask):
     def prospect(self) -> Prospect:
         """On a numeric response that depends on a direction evenly."""
         return Prospect((("PHD", self),), CurvedResponse(self.n_features, n_slices=2))
+
+    def axes(self, fit: SecondOrder) -> FloatArray:
+        """Eigenvectors of half the difference of the halves."""
+        lower, upper = fit.slices.seconds
+        return largest_in_size((upper - lower) / 2.0)[1]
 
 
 @dataclass(eq=False, repr=False)

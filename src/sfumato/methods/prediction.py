@@ -167,7 +167,7 @@ class Predicting:
         """
         picture = self._picture()
         if not picture.is_ordered:
-            return np.asarray(self.classes)[self._codes()[self.predict_proba(X).argmax(axis=1)]]
+            return np.asarray(self.classes)[self.predict_proba(X).argmax(axis=1)]
         assert picture.response_values is not None
         scores, curve = self._scores(X), mean_curve(picture, picture.response_values)
         return (curve.at(scores), curve.errors_at(scores)) if return_std else curve.at(scores)

@@ -138,6 +138,10 @@ class KernelTask(ExplainingTask):
         """What a forecast needs; None where there is none."""
         raise NotImplementedError
 
+    def axes(self, fit: SecondOrder) -> FloatArray:
+        """All eigenvectors of the kernel as columns, those that were found first."""
+        raise NotImplementedError
+
     def run(self) -> Asking[SecondOrderOutcome]:
         """Walk the plan: bounds, ranks, shape and the kernel."""
         located, heard = (yield from Locating(self.bounds).run(self.n_features, self.n_records)), Heard()
@@ -145,13 +149,14 @@ class KernelTask(ExplainingTask):
         n = self.records_of(ranks)
         whitening = yield from heard.of(SHAPE.run(grid, n))
         fit = yield from heard.of(self.kernel_step.run(whitening, ranks, n, self.n_directions))
-        to_z, axes = fit.root @ whitening.exact_matrix, fit.axes
+        to_z, k = fit.root @ whitening.exact_matrix, fit.choice.n_directions
+        axes = self.axes(fit)[:, : k + 1]  # with the next one: it may be about as strong
         means = fit.slices.means @ axes
         within = axes.T @ fit.slices.seconds @ axes - means[:, :, None] * means[:, None, :]
         evidence = Evidence.of(heard, n, whitening, ranks, KernelAgain(self, ranks), located.reading)
         curves = Curves(fit.slice_of, to_z.T @ axes, means, within)
         belief = CurvedBelief(evidence, curves, fit.choice, grid.half_width, self.power)
-        directions = orthonormal_in_order(axes.T @ to_z / grid.half_width)
+        directions = orthonormal_in_order(fit.axes.T @ to_z / grid.half_width)
         centre = grid.centre + whitening.mean * grid.half_width
         return SecondOrderOutcome(directions, fit, located, centre, belief)
 
@@ -198,6 +203,10 @@ class SecondOrderTask(KernelTask):
             return None
         population = EvenResponse(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
         return Prospect(((self.kernel.upper(), self),), population)
+
+    def axes(self, fit: SecondOrder) -> FloatArray:
+        """Eigenvectors of the kernel."""
+        return spectrum((save_kernel if self.kernel == "save" else dr_kernel)(fit.slices, fit.root))[1]
 
 
 @dataclass(eq=False, repr=False)

@@ -4,7 +4,7 @@ It holds the parameters, the released values and the ledger; whatever is in it w
 sent wherever the report may.
 """
 
-from sfumato.model.file import FORMAT, load_inputs, load_model, save_model, standalone
+from sfumato.model.file import FORMAT, check_parameters, load_inputs, load_model, save_model, standalone
 from sfumato.model.sections import Inputs
 
-__all__ = ["FORMAT", "Inputs", "load_inputs", "load_model", "save_model", "standalone"]
+__all__ = ["FORMAT", "Inputs", "check_parameters", "load_inputs", "load_model", "save_model", "standalone"]

@@ -186,6 +186,19 @@ def standalone(estimator: PrivateReducer) -> Any:
     return from_json(Node(describe_model(estimator)))
 
 
+def check_parameters(estimator: PrivateReducer, n_features: int, n_second: int | None = None) -> None:
+    """Refuse a parameter that no model file can hold: asked before a fit is paid for whose model would be lost.
+
+    What does not suit the table (more directions than features) the fit itself refuses, in its own words.
+    """
+    about, sizes = type(estimator).about, _sizes_of(n_features, n_second) | {"most": 2**31}
+    for name, value in to_plain(_parameters(estimator, about)).items():
+        try:
+            about.parameters[name](Node(value), sizes)
+        except InputError:
+            raise InputError(f"{name}: no model file can hold this value; choose another.") from None
+
+
 def load_inputs(path: str | PathLike[str]) -> Inputs:
     """How the features of a model file were made."""
     return read_inputs(_top(read_json(Path(path)))["inputs"])
@@ -222,12 +235,15 @@ def _top(node: Node) -> dict[str, Node]:
 
 
 def _sizes(about: About, known: Inputs, node: Node) -> Sizes:
-    p, pairs = known.n_features, "y_mean" in about.released
+    pairs = "y_mean" in about.released
     if (known.second is not None) != pairs:
         Node(None, f"{node.place}.second").refuse("the second table" if pairs else "null: there is no second table")
-    if known.second is None:
+    return _sizes_of(known.n_features, None if known.second is None else known.second.n_features)
+
+
+def _sizes_of(p: int, q: int | None) -> Sizes:
+    if q is None:
         return {"p": p, "most": p, "codes": HASH_BUCKETS}
-    q = known.second.n_features
     return {"p": p, "q": q, "p + q": p + q, "most": min(p, q)}
 
 

@@ -21,6 +21,7 @@ from sfumato.typing import is_whole
 # as easily as to 1. Without a tolerance it is refused (a known complaint elsewhere: "insufficient budget
 # 1.0000000000000002 > 1.0"). 1e-12 relative is above such rounding and below anything an attacker could use.
 _TOLERANCE = 1e-12
+_LEAST_DELTA = 1e-300  # of floats below it few digits are left, and no epsilon is found
 _NOTHING = 1e-7  # of a budget's rho: plans are scaled 1e-9 below their budget, and such crumbs are no offer
 
 
@@ -54,6 +55,8 @@ class Budget:
         if self.rho is None:
             object.__setattr__(self, "epsilon", _positive("epsilon", self.epsilon, "1"))
             object.__setattr__(self, "delta", _positive("delta", self.delta, "1e-6", below=1.0))
+            if self.delta is not None and self.delta < _LEAST_DELTA:
+                raise BudgetError(f"delta must not be below {_LEAST_DELTA:g}, got delta={self.delta!r}; choose 1e-6.")
             return
         if self.delta is not None:
             raise BudgetError(f"delta does not belong to rho, got delta={self.delta!r}; leave it out.")

@@ -46,6 +46,7 @@ def xia(
     *,
     version: Literal["newest", "first"] = "newest",
     high_dimensional: bool = False,
+    coefficients: int | None = None,
     random_state: Seed = None,
 ) -> Sample:
     """Draw from model M1, M2 (one direction), M3 or M4 (two) of the DP-SIR paper.
@@ -68,8 +69,11 @@ def xia(
     high_dimensional : bool, default=False
         Draws the non-zero entries of b from (-10, -5) instead of (-10, 10), as the newest version does in its
         sparse studies. The first version always uses (-10, 10).
+    coefficients : int, optional
+        A seed of their own for the coefficients, so that they stay the same while records are drawn anew.
     random_state : int, numpy Generator or None
-        Also draws the coefficients: each call is one replication of the paper's studies.
+        Also draws the coefficients unless they have their own seed: each call is one replication of the paper's
+        studies.
 
     Returns
     -------
@@ -97,7 +101,7 @@ def xia(
     rng = np.random.default_rng(random_state)
     upper = -5.0 if high_dimensional and version == "newest" else 10.0
     b = np.zeros((4, p))
-    b[:, :2] = rng.uniform(-10.0, upper, (4, 2))
+    b[:, :2] = (rng if coefficients is None else np.random.default_rng(coefficients)).uniform(-10.0, upper, (4, 2))
     z = rng.standard_normal((n, p))
     x = np.clip(0.5 * ar1(z), -1.5, 1.5) if version == "newest" else np.clip(0.5 * _banded(z), -1.0, 1.0)
     e = rng.standard_normal(n)

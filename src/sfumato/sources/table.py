@@ -97,6 +97,8 @@ def readable(path: FilePath, form: str, names: Sequence[str] = ()) -> Iterator[N
         if place and int(place[1]) < len(names):
             name = names[int(place[1])]
             reason = f"column {name!r} of {path} has cells of another kind than it; mend or leave out the column."
+        elif "Empty CSV file" in str(error):
+            reason = f"{path} is empty; it needs a line of column names and records."
         elif "Expected" in str(error):
             reason = f"{path} has a row with more or fewer cells than column names; mend it."
         else:

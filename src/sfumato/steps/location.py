@@ -165,7 +165,8 @@ def check_search(location: Location, n_records: int | None, mu: float, stackleve
     if searches_in_vain(location, n_records, mu):
         raise InputError(
             f"bounds: {n_records} records are too few to find those of {unknown} features within this budget; give "
-            "bounds, if only of some features ({'age': (0, 120)}), raise epsilon, or insist with bounds='search'."
+            "bounds, if only of some features ({'age': (0, 120)}), raise epsilon, or insist with bounds='search' "
+            "(--bounds search)."
         )
     if n_records * mu < DOUBTFUL * np.sqrt(unknown):
         warnings.warn(

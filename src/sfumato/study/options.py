@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sfumato.sources.files import FileSource
 
 EPSILON, DELTA = 1.0, 1e-6
+MOST_DIGITS = 9
+"""Of a number of directions or features."""
 PARAMETERS = {"method": "method", "classes": "classes", "max_features": "max_features", "slices": "n_slices"}
 """Options that some estimators take, and what they call them."""
 
@@ -83,8 +85,8 @@ def read_count(text: str, option: str) -> int | str:
     """A number of directions or features, or "auto"."""
     if text == "auto":
         return text
-    if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"{option}: {text!r} is neither 'auto' nor a whole number from 1 on.")
+    if not text.isdecimal() or len(text) > MOST_DIGITS or int(text) < 1:
+        raise InputError(f"{option}: {text[:40]!r} is neither 'auto' nor a whole number from 1 on.")
     return int(text)
 
 

@@ -1,5 +1,6 @@
 """The desk: one folder with tables, one account for all of them, and the runs that were declared."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 State = Literal["planned", "running", "done", "stopped"]
 HOME = "sfumato"
+_NAME = re.compile("[0-9a-f]{16}")
 FILES = {
     "report.html": "the report, one page to look at, print and send",
     "model.json": "the model, for sfumato transform and sfumato compare",
@@ -88,10 +90,14 @@ class Desk:
         self.bench = Bench(self.home)
         self._counted: dict[tuple[Any, ...], int] = {}
 
-    def open(self) -> None:
-        """Make the desk's own folder, for nobody else to read."""
+    def check(self) -> None:
+        """Refuse a folder that is none."""
         if not self.folder.is_dir():
             raise InputError(f"folder: {self.folder} is not a directory; name the one with your tables.")
+
+    def open(self) -> None:
+        """Make the desk's own folder, for nobody else to read."""
+        self.check()
         try:
             self.home.mkdir(mode=0o700, exist_ok=True)
             (self.home / "runs").mkdir(mode=0o700, exist_ok=True)
@@ -165,7 +171,7 @@ class Desk:
     def run(self, name: str) -> Run:
         """A run by its name."""
         folder = self._place(name)
-        if not name.isalnum() or not (folder / "study.json").is_file():
+        if not _NAME.fullmatch(name) or not (folder / "study.json").is_file():
             raise InputError("run: there is no such run; go back to the list.")
         said = Declaration.read((folder / "study.json").read_text(encoding="utf-8"))
         if said.id != name:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Request], Response]
 MEDIA = {".html": "text/html", ".json": "application/json", ".csv": "text/csv"}
+MOST_DIGITS = 12
+"""Of a number of records to suppose."""
 STATIC = {"desk.js": "text/javascript", "desk.css": "text/css"}
 
 
@@ -200,7 +202,7 @@ class Pages:
         return self._plan_page(run, n)
 
     def _plan_page(self, run: Run, n: str, fields: Mapping[str, str] | None = None, mistakes: Any = ()) -> Response:
-        plan = self._desk.explain(run, int(n) if n.isdecimal() and 0 < int(n) < 10**12 else None)
+        plan = self._desk.explain(run, _size(n))
         own = self._desk.explain(run)
         return self._page(
             "plan", 422 if mistakes else 200, run=run, plan=plan, own=own, mistakes=mistakes, fields=fields or {},
@@ -212,8 +214,7 @@ class Pages:
         run = self._run(request)
         query = request.query_params
         said = read_settings(run.said, {"picture": "on"} | dict(query))
-        n = query.get("n", "")
-        plan = self._desk.explain(Run(said, run.folder, run.state), int(n) if n.isdecimal() and int(n) > 0 else None)
+        plan = self._desk.explain(Run(said, run.folder, run.state), _size(query.get("n", "")))
         return self._page("forecast", plan=plan, **self._expected(plan, advice=False), **self._room(plan))
 
     def settle(self, request: Request) -> Response:
@@ -221,7 +222,7 @@ class Pages:
         run, fields = self._run(request), request.state.form
         n = fields.get("n", "").strip()
         try:
-            if n and not (n.isdecimal() and 0 < int(n) < 10**12):
+            if n and _size(n) is None:
                 raise FormError([("n", "Number of records: write a whole number from 1 on.")])
             other = self._desk.declare(read_settings(run.said, fields))
             self._desk.explain(other)
@@ -380,6 +381,11 @@ class _Blank(dict[str, str]):
 
 def _load_library() -> None:
     """What the later pages need and the first does not."""
+
+
+def _size(text: str) -> int | None:
+    """A number of records, if the text is one."""
+    return int(text) or None if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 def _fitted(run: Run) -> Any:

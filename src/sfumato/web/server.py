@@ -43,8 +43,13 @@ class Server:
         remote: bool = False,
     ) -> None:
         self.desk = Desk(folder, account)
-        self.desk.open()
+        self.desk.check()
         self._socket = _listening(host, port, remote)
+        try:
+            self.desk.open()
+        except InputError:
+            self._socket.close()
+            raise
         self.port = int(self._socket.getsockname()[1])
         self.keys = Keys(self.port)
         self._hosts = _hosts(host, self.port, names)

@@ -44,8 +44,8 @@ class Address:
     @property
     def reached_at(self) -> str:
         """Where this machine finds the server; the certificate must name it."""
-        everywhere = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
-        return f"{everywhere.get(self.host, self.host)}:{self.port}"
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +201,8 @@ def await_listener(host: str, port: int, process: subprocess.Popen[bytes], log: 
     """Wait until a server accepts connections; a sentence if it ends or takes too long."""
     end = time.monotonic() + seconds
     while process.poll() is None and time.monotonic() < end:
-        with socket.socket() as probe:
-            probe.settimeout(1.0)
-            if probe.connect_ex((host, port)) == 0:
-                return
+        with suppress(OSError), socket.create_connection((host, port), timeout=1.0):
+            return
         time.sleep(0.05)
     raise InputError(f"the server did not start to listen on {host}:{port}; see {log}.")
 

@@ -25,7 +25,8 @@ def account(
     """An account for every fit inside the ``with`` block that is given no ``ledger`` of its own.
 
     Processes that are started inside the block, as by ``GridSearchCV(n_jobs=2)``, do not see it: hand it to the
-    estimator, ``ledger=a``.
+    estimator, ``ledger=a``. Sites have accounts of their own, so `sfumato.federated.simulate` is refused inside it;
+    what devices randomise themselves (`LabelPrivateSIR` and its kin) is paid for by each person, and not written to it.
 
     Parameters
     ----------
