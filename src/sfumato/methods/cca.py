@@ -99,15 +99,21 @@ class CanonicalTask:
     n_directions: int | None
     bounds: Bounds | Location
 
+    @property
+    def size(self) -> int:
+        """Columns of both blocks."""
+        return self.n_features + self.n_targets
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the number of records only where it is private."""
-        counting = () if self.n_records is not None else (Counting(self.n_features + self.n_targets),)
+        counting = () if self.n_records is not None else (Counting(self.size),)
         return Plan.of(Locating(self.bounds), *counting, PAIRS)
 
     def prospect(self) -> Prospect | None:
         """On pairs of correlated columns."""
-        size, k = self.n_features + self.n_targets, self.n_directions or 1
-        return Prospect((("refined", self),), CorrelatedPairs(size, k, n_targets=self.n_targets))
+        return Prospect(
+            (("refined", self),), CorrelatedPairs(self.size, self.n_directions or 1, n_targets=self.n_targets)
+        )
 
     def run(self) -> Asking[tuple[Located, FloatArray, Canonical, PairBelief | None]]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y; what to believe."""
@@ -115,8 +121,7 @@ class CanonicalTask:
         p, grid = self.n_features, located.grid
         mean, found, joint = yield from heard.of(PAIRS.run(grid, p, n, self.n_directions))
         ranks = Ranks(Bins(np.empty(0)), np.ones(1), n)  # there is no response
-        again = PairsAgain(p, grid.n_features, n)
-        evidence = Evidence.of(heard, n, joint.whitening, ranks, again, located.reading)
+        evidence = Evidence.of(heard, n, joint.whitening, ranks, PairsAgain(self, n), located.reading)
         root = joint.whitening.inverse
         noise = np.full(joint.matrix.shape, joint.noise_std / np.sqrt(2.0))
         known = Known((mean - grid.centre) / grid.half_width, joint.matrix, root, noise)
@@ -127,17 +132,15 @@ class CanonicalTask:
 
     def prepare(self) -> Asking[tuple[Located, float]]:
         """Bounds of all columns and number of records, given or bought."""
-        size = self.n_features + self.n_targets
-        located = yield from Locating(self.bounds).run(size, self.n_records)
-        return located, float(self.n_records) if self.n_records is not None else (yield from Counting(size).run())
+        located = yield from Locating(self.bounds).run(self.size, self.n_records)
+        return located, float(self.n_records) if self.n_records is not None else (yield from Counting(self.size).run())
 
 
 @dataclass(frozen=True, slots=True)
 class PairsAgain:
     """The same pairs of n records in half widths of the bounds."""
 
-    n_features: int
-    size: int
+    task: CanonicalTask
     n: float
 
     def look(self) -> Asking[FloatArray]:
@@ -150,7 +153,7 @@ class PairsAgain:
         return block_rows(found.x_weights, found.y_weights)
 
     def _found(self, k: int | None, units: FloatArray | None) -> Asking[Canonical]:
-        return (yield from PAIRS.run(half_widths(self.size, units), self.n_features, self.n, k))[1]
+        return (yield from PAIRS.run(half_widths(self.task.size, units), self.task.n_features, self.n, k))[1]
 
 
 def block_rows(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -80,9 +80,13 @@ class PrincipalTask:
     bounds: Bounds | Location
     method: Method
 
+    @property
+    def components(self) -> Components:
+        return Components(1.0, self.method)
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan.of(Locating(self.bounds), Components(1.0, self.method))
+        return Plan.of(Locating(self.bounds), self.components)
 
     def prospect(self) -> Prospect:
         """Refined or one-shot, on records whose components stand out of equal variances."""
@@ -93,20 +97,15 @@ class PrincipalTask:
         """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         grid, heard = common_scale(located), Heard()
-        components = Components(1.0, self.method)
-        found = yield from heard.of(components.run(grid, self.n_records, self.n_directions))
-        again = ComponentsAgain(components, self.n_features, self.n_records, self.n_directions)
-        return located, found, component_belief(heard, found, grid, again)
+        found = yield from heard.of(self.components.run(grid, self.n_records, self.n_directions))
+        return located, found, component_belief(heard, found, grid, self)
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentsAgain:
     """The same components on records in half widths of the bounds."""
 
-    components: Components
-    n_features: int
-    n_records: int | None
-    n_directions: int
+    task: PrincipalTask
 
     def look(self) -> Asking[FloatArray]:
         """What each component has of the variance that is left."""
@@ -117,12 +116,13 @@ class ComponentsAgain:
         return np.asarray((yield from self._found()).vectors[:, :n_directions].T)
 
     def _found(self) -> Asking[Principal]:
-        return (yield from self.components.run(half_widths(self.n_features), self.n_records, self.n_directions))
+        task = self.task
+        return (yield from task.components.run(half_widths(task.n_features), task.n_records, task.n_directions))
 
 
-def component_belief(heard: Heard, found: Principal, grid: Grid, again: ComponentsAgain) -> ComponentBelief:
+def component_belief(heard: Heard, found: Principal, grid: Grid, task: PrincipalTask) -> ComponentBelief:
     """What the releases say about components."""
-    p, k = grid.n_features, again.n_directions
+    p, k, again = grid.n_features, task.n_directions, ComponentsAgain(task)
     whitening = Whitening(grid, np.eye(p), found.mean, float(np.sqrt(p)))
     ranks = Ranks(Bins(np.empty(0)), np.ones(1), found.total)  # there is no response
     evidence = Evidence.of(heard, found.total, whitening, ranks, again, names=("radius", "rough"))

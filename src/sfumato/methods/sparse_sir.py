@@ -45,6 +45,7 @@ from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import settled
 from sfumato.steps.pursuit import Pursuit, Rule
 from sfumato.steps.quantiles import Quantiles, Spans
+from sfumato.steps.ranks import Ranks
 from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
 from sfumato.sums import BoundedSum
@@ -233,17 +234,17 @@ def run_sparse(task: SparseTask) -> Asking[tuple[Outcome, Screen]]:
     centre = np.nan_to_num(task.known.lower / 2 + task.known.upper / 2)
     found = yield from task.screening.run(centre, ranks, n, task.n_directions or 1)
     bounds = yield from _kept_bounds(task.known, found.kept)
-    small = Task(
-        len(found.kept),
-        task.n_records,
-        task.response,
-        task.n_directions,
-        bounds,
-        picture=task.picture,
-        schedule=task.schedule,
-    )
-    outcome = yield from on_columns(solve(small, ranks, settled(bounds, len(found.kept)), tested=False), found.kept)
-    return spread(outcome, task.known, found.kept), found
+    facts = (len(found.kept), task.n_records, task.response, task.n_directions, bounds)
+    few = Task(*facts, picture=task.picture, schedule=task.schedule)
+    return (yield from solve_kept(few, ranks, task.known, found.kept)), found
+
+
+def solve_kept(few: Task, ranks: Ranks, known: PartialBounds, columns: IntArray) -> Asking[Outcome]:
+    """The descent on the features that were kept; the outcome is about all features again."""
+    assert isinstance(few.bounds, Bounds)
+    located = settled(few.bounds, len(columns))
+    outcome = yield from on_columns(solve(few, ranks, located, tested=False), columns)
+    return spread(outcome, known, columns)
 
 
 def _kept_bounds(known: PartialBounds, columns: IntArray) -> Asking[Bounds]:

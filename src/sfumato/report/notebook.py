@@ -8,10 +8,12 @@ from sfumato.errors import InputError
 from sfumato.methods.explanation import Explanation
 from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.report import svg
-from sfumato.report.build import build_document
+from sfumato.report.build import build_document, make_page
 from sfumato.report.document import Document
 from sfumato.report.figures import figures
 from sfumato.report.html import templates
+
+__all__ = ["make_page", "plot_eigenvalues", "plot_forecast", "plot_loadings", "show"]
 
 MOST_FEATURES, MOST_RELEASES = 10, 30
 BAR, PLAIN, EDGE = "#559aab", "#c3bdae", "#8c2f1b"

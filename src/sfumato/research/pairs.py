@@ -82,7 +82,7 @@ class CanonicalFlowTask(CanonicalTask):
     def run(self) -> Asking[tuple[Located, FloatArray, Canonical, None]]:
         """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
         located, n = yield from self.prepare()
-        p, size = self.n_features, self.n_features + self.n_targets
+        p, size = self.n_features, self.size
         grid = located.grid
         query = whole((yield from clipped(grid)))
         flow = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, size, p, n), n)

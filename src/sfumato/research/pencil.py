@@ -19,6 +19,7 @@ from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import OnColumns, Part
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.ranks import Ranks
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
@@ -29,15 +30,6 @@ GRADIENT_RADIUS = 2.0
 """Truncation of the gradient vectors, per root of the number of directions."""
 RADIUS = 2.0
 """Truncation of a projection, in its standard deviations, per root of the number of directions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sliced:
-    """Slices of the response with their released probabilities; `total` is the noisy number of records."""
-
-    bins: Bins
-    shares: FloatArray
-    total: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +62,7 @@ def arctan_edges(bins: int) -> FloatArray:
     return np.asarray(np.tan(np.pi / 2.0 * (2.0 * np.arange(1, bins) / bins - 1.0)))
 
 
-def histogram_slices(response: Response, bins: int, slices: int) -> Asking[Sliced]:
+def histogram_slices(response: Response, bins: int, slices: int) -> Asking[Ranks]:
     """Section 3.2: slices cut where the noisy distribution of ``arctan(y)`` passes h / H; classes are slices.
 
     A bin may hold an atom (zero sales, a capped value), or so much of y that its inside is not uniform: slices cut
@@ -85,24 +77,24 @@ def histogram_slices(response: Response, bins: int, slices: int) -> Asking[Slice
     counts = yield from ask(ResponseHistogram(Bins(arctan_edges(bins))), "histogram")
     found = Bins(cut(counts.value, slices))
     sizes = yield from ask(ResponseHistogram(found), "sizes")
-    return Sliced(found, _shares(sizes.value), float(sizes.value.sum()))
+    return Ranks(found, _shares(sizes.value), float(sizes.value.sum()))
 
 
-def class_slices(counts: FloatArray, slices: int) -> Sliced:
+def class_slices(counts: FloatArray, slices: int) -> Ranks:
     """Classes as slices, or runs of them where there are more classes than slices; the last class is all others.
 
     Run h ends where the noisy distribution over the classes, in their order, first reaches h / H.
 
     >>> found = class_slices(np.array([30.0, 10.0, 10.0, 50.0, 0.0]), 2)
-    >>> found.bins.edges, found.shares.round(2)
+    >>> found.bins.edges, found.probabilities.round(2)
     (array([2.5]), array([0.5, 0.5]))
     """
     shares, total = _shares(counts), float(counts.sum())
     if len(counts) - 1 <= slices:
-        return Sliced(Bins(np.empty(0), categories=len(counts)), shares, total)
+        return Ranks(Bins(np.empty(0), categories=len(counts)), shares, total)
     reached = np.searchsorted(np.cumsum(shares), np.arange(1, slices) / slices - 1e-12)
     ends = np.unique(np.minimum(reached, len(counts) - 2))  # codes that close a slice; the last slice is never empty
-    return Sliced(Bins(ends + 0.5), np.add.reduceat(shares, np.concatenate([[0], ends + 1])), total)
+    return Ranks(Bins(ends + 0.5), np.add.reduceat(shares, np.concatenate([[0], ends + 1])), total)
 
 
 def _shares(counts: FloatArray) -> FloatArray:
@@ -134,7 +126,7 @@ def box(grid: Grid) -> Whitening:
     return Whitening(grid, np.eye(p), np.zeros(p), float(np.sqrt(p)))
 
 
-def moments_of(grid: Grid, sliced: Sliced) -> SlicedMoments:
+def moments_of(grid: Grid, sliced: Ranks) -> SlicedMoments:
     """Slice sums and second moment of the records as they are."""
     h = sliced.bins.count
     return SlicedMoments(box(grid), sliced.bins, np.arange(h), h)
@@ -145,13 +137,13 @@ def some_columns(grid: Grid, columns: IntArray) -> Grid:
     return Grid(grid.centre[columns], grid.half_width[columns])
 
 
-def pencil(grid: Grid, sliced: Sliced, n: float) -> Asking[Pencil]:
+def pencil(grid: Grid, sliced: Ranks, n: float) -> Asking[Pencil]:
     """Slice sums and second moment, released once; kernel and covariance follow without further cost.
 
     The printed algorithm noises the kernel itself, whose sensitivity is 6 r^2 / n or more; the slice sums it is made
     of have 2 r, and are released jointly with the second moment.
     """
-    return solve_pencil((yield from ask(moments_of(grid, sliced), "moments")), grid.n_features, sliced.shares, n)
+    return solve_pencil((yield from ask(moments_of(grid, sliced), "moments")), grid.n_features, sliced.probabilities, n)
 
 
 def solve_pencil(released: Release, p: int, shares: FloatArray, n: float) -> Pencil:
@@ -215,7 +207,7 @@ def training_half(query: BoundedSum) -> Part:
     return Part(query, 0, 2)
 
 
-def choose_size(grid: Grid, sliced: Sliced, peeled: IntArray, n: float, k: int | None) -> Asking[int]:
+def choose_size(grid: Grid, sliced: Ranks, peeled: IntArray, n: float, k: int | None) -> Asking[int]:
     """How many of the peeled features, best first: the candidate whose projections differ most between slices.
 
     Candidates are made from one half of the records, as peeling was, and judged by the other (Algorithm C.6): judged by
@@ -224,8 +216,8 @@ def choose_size(grid: Grid, sliced: Sliced, peeled: IntArray, n: float, k: int |
     """
     some = some_columns(grid, peeled)
     released = yield from ask(training_half(OnColumns(moments_of(some, sliced), peeled)), "training")
-    pencil = solve_pencil(released, len(peeled), sliced.shares, n / 2.0)
-    wanted = k or bic_dimension(pencil.values, n / 2.0, len(sliced.shares))
+    pencil = solve_pencil(released, len(peeled), sliced.probabilities, n / 2.0)
+    wanted = k or bic_dimension(pencil.values, n / 2.0, len(sliced.probabilities))
     sizes = range(min(wanted, len(peeled)), len(peeled) + 1)
     candidates = []
     for size in sizes:
@@ -270,7 +262,7 @@ def plan_steps(share: float, picks: int | None = None) -> tuple[Line, ...]:
     return lines
 
 
-def peel_kernel(grid: Grid, sliced: Sliced, name: str = "peel", half: bool = False) -> Asking[IntArray]:
+def peel_kernel(grid: Grid, sliced: Ranks, name: str = "peel", half: bool = False) -> Asking[IntArray]:
     """Features with the largest diagonal of the kernel, best first (Algorithm B.5, lines 2 to 6).
 
     With `half` only the half of the records is asked that `choose_size` makes its candidates from.
@@ -286,7 +278,7 @@ def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:
 
 
 def descend_rows(
-    grid: Grid, sliced: Sliced, state: Iterate, n: float, peel: bool, parts: bool = False
+    grid: Grid, sliced: Ranks, state: Iterate, n: float, peel: bool, parts: bool = False
 ) -> Asking[Iterate]:
     """Gradient steps of ``-tr(B^T M B) + (penalty / 2) |B^T S B - I|^2``.
 
@@ -317,7 +309,7 @@ def _pace(state: Iterate) -> float:
     return 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
 
 
-def _gradient(grid: Grid, sliced: Sliced, state: Iterate, n: float) -> ProductRows:
+def _gradient(grid: Grid, sliced: Ranks, state: Iterate, n: float) -> ProductRows:
     k = state.directions.shape[1]
     excess = state.directions.T @ state.covariance @ state.directions - np.eye(k)
     # x is asked for about its released mean: then the second moment in the gradient is the covariance.

@@ -23,7 +23,7 @@ from sfumato.methods.about import (
     About,
     number_or,
 )
-from sfumato.methods.base import ExplainingReducer, Session, given_of, known_of, open_session
+from sfumato.methods.base import ExplainingReducer, ExplainingTask, Session, given_of, known_of, open_session
 from sfumato.methods.parameters import directions_of, one_of
 from sfumato.methods.sir import Outcome
 from sfumato.privacy.asking import Asking, T, drive, on_columns
@@ -34,7 +34,6 @@ from sfumato.research.models import whole_number
 from sfumato.research.pencil import (
     Iterate,
     Pencil,
-    Sliced,
     bic_dimension,
     choose_size,
     descend_rows,
@@ -99,15 +98,11 @@ MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class PaperTask:
+class PaperTask(ExplainingTask):
     """What is public about such a fit; `slicing` are the bins of the response's histogram and its slices."""
 
-    method: str
-    n_features: int
-    n_records: int | None
-    response: Response
-    n_directions: int | None
     bounds: Bounds
+    method: str
     slicing: tuple[int, int]
     picks: int = PICKS
     validate: bool = False
@@ -163,14 +158,14 @@ def tight(task: PaperTask) -> Asking[tuple[Outcome, IntArray]]:
     support = np.arange(task.n_features)
     if task.is_sparse:
         support = yield from peel_kernel(grid, sliced, half=task.validate)
-    n = float(task.n_records) if task.n_records is not None else max(sliced.total, 10.0 * task.n_features)
+    n = task.records_of(sliced)
     if task.validate:
         size = yield from choose_size(grid, sliced, support, n, task.n_directions)
         support = support[:size]
     if task.method in FLOWS:
         return (yield from _within(task, support, _flow(task, sliced, support, n)))
     found = yield from _within(task, support, pencil(some_columns(grid, support), sliced, n))
-    k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.shares)), len(support))
+    k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.probabilities)), len(support))
     state = start(found, support, k)
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
         state = yield from descend_rows(grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
@@ -182,17 +177,17 @@ def _within(task: PaperTask, support: IntArray, step: Asking[T]) -> Asking[T]:
     return on_columns(step, support) if task.is_sparse else step
 
 
-def _flow(task: PaperTask, sliced: Sliced, support: IntArray, n: float) -> Asking[tuple[Outcome, IntArray]]:
+def _flow(task: PaperTask, sliced: Ranks, support: IntArray, n: float) -> Asking[tuple[Outcome, IntArray]]:
     """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
     grid, p = some_columns(task.grid, support), len(support)
     query = moments_of(grid, sliced)
     sparsity = task.picks if task.is_sparse else None
-    flow = yield from rayleigh_flow(query, lambda r: matrices(r, p, sliced.shares, n)[:2], n, sparsity=sparsity)
-    return along(task, flow.vector, solve_pencil(flow.last, p, sliced.shares, n), support, sliced)
+    flow = yield from rayleigh_flow(query, lambda r: matrices(r, p, sliced.probabilities, n)[:2], n, sparsity=sparsity)
+    return along(task, flow.vector, solve_pencil(flow.last, p, sliced.probabilities, n), support, sliced)
 
 
 def along(
-    task: PaperTask, vector: FloatArray, found: Pencil, support: IntArray, sliced: Sliced
+    task: PaperTask, vector: FloatArray, found: Pencil, support: IntArray, sliced: Ranks
 ) -> tuple[Outcome, IntArray]:
     """One direction on the features where it is not zero."""
     on = np.flatnonzero(vector) if np.any(vector) else np.arange(1)
@@ -200,7 +195,7 @@ def along(
     return outcome_of(task, state, found, sliced)
 
 
-def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -> tuple[Outcome, IntArray]:
+def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Ranks) -> tuple[Outcome, IntArray]:
     """In the units of x, orthonormal; standard errors are not part of these methods."""
     grid, k = task.grid, state.directions.shape[1]
     raw = np.zeros((task.n_features, k))
@@ -210,9 +205,8 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -
     choice = Choice(k, np.sqrt(values), math.nan, task.n_directions is not None)
     links = Links(np.sqrt(values), state.directions, np.zeros((0, k)))
     fit = Fit(links, links, choice, values[:k])
-    ranks = Ranks(sliced.bins, sliced.shares, math.nan)
     located = settled(task.bounds, task.n_features)
-    outcome = Outcome(directions, fit, ranks, located, grid.centre, grid.half_width, None)
+    outcome = Outcome(directions, fit, sliced, located, grid.centre, grid.half_width, None)
     return outcome, np.sort(state.support)
 
 
@@ -257,7 +251,7 @@ def printed(
             sparsity=task.picks if task.is_sparse else None,
         )
         return along(task, vector, found, support, sliced)
-    k = task.n_directions or bic_dimension(found.values, float(n), len(sliced.shares))
+    k = task.n_directions or bic_dimension(found.values, float(n), len(sliced.probabilities))
     state = start(found, support, min(k, len(support)))
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
         state = printed_descent(door, grid, sliced, state, n, task.peeled if task.is_sparse else None, first)
@@ -325,7 +319,7 @@ class PaperSIR(ExplainingReducer):
         if self._method in FLOWS and directions not in (None, 1):
             raise InputError(f"n_directions must be 1 with {type(self).__name__}, got {directions}; see DPSIR.")
         slicing = whole_number("n_bins", self.n_bins, 1), whole_number("n_slices", self.n_slices, 2)
-        return PaperTask(self._method, n_features, n_records, response, directions, bounds, slicing)
+        return PaperTask(n_features, n_records, response, directions, bounds, self._method, slicing)
 
 
 class DPIni(PaperSIR):
