@@ -40,6 +40,11 @@ HIGHEST = 700.0
 SILENCE = 1e-2
 """Variance of the noise, over that of the fit, that is as good as none beside it. With much less a descent has nothing
 to weigh its steps by, and ends elsewhere."""
+RELIABLE = "The directions would come out nearly the same on a fresh sample."
+GUESSED = (
+    "The directions would come out nearly the same on a fresh sample, but for features of which hardly anything but "
+    "zeros was seen: how much one of them weighs is a guess. Give their bounds."
+)
 Level = Literal["reliable", "weak", "noise"]
 
 
@@ -311,7 +316,7 @@ class Assessment(ABC):
             return Verdict("noise", f"{self.tests} {self._remedy}")
         stable = int((np.cumprod(self.alikeness >= ALIKE)).sum())
         if min(stable, announced) >= self._k:
-            return Verdict("reliable", "The directions would come out nearly the same on a fresh sample.")
+            return Verdict("weak", GUESSED) if self.evidence.guessed else Verdict("reliable", RELIABLE)
         return Verdict("weak", f"{_weak(min(stable, announced), announced, self._k)} {self._remedy}")
 
     @property
