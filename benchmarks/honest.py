@@ -236,7 +236,8 @@ def shares_of(good: np.ndarray) -> tuple[str, str]:
 def _command(study: str, options: argparse.Namespace) -> str:
     tables = " --tables " + " ".join(repr(name) for name in options.tables) if options.tables else ""
     judged = f" --judged {options.judged}" if study in ("coverage", "again") else ""
-    return f"python -m benchmarks.honest {study} --replications {options.replications}{judged}{tables}"
+    sizes = " --sizes " + " ".join(map(str, options.sizes)) if study == "coverage" else ""
+    return f"python -m benchmarks.honest {study} --replications {options.replications}{judged}{sizes}{tables}"
 
 
 def level_study(store: Store, options: argparse.Namespace) -> None:

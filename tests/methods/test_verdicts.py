@@ -66,3 +66,17 @@ def test_two_fits_of_mostly_equal_responses_differ_by_no_more_than_they_say():
     one, other = fits
     apart = np.abs(one.directions_ - other.directions_ * np.sign((one.loadings_ * other.loadings_).sum()))
     assert (apart < 4.0 * np.hypot(one.standard_errors_, other.standard_errors_)).all()
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_a_fit_is_not_called_reliable_where_a_scale_is_a_guess(few_stand_ins):
+    y = X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=N)
+    levels = {}
+    for value in (0.0, 7.0):  # far from zero a feature without spread is taken for so wide that it weighs nothing
+        x = np.column_stack([X, np.full(N, value)])
+        fit = PrivateSIR(n_directions=1, random_state=0).fit(x, y)
+        assert fit.unseen_features_.tolist() == [4]
+        levels[value] = fit.verdict_.level
+    given = PrivateSIR(n_directions=1, bounds={4: (0, 1)}, random_state=0)
+    given.fit(np.column_stack([X, np.zeros(N)]), y)
+    assert levels == {0.0: "weak", 7.0: "reliable"} and given.verdict_.level == "reliable"

@@ -33,12 +33,18 @@ ALIKE, OFTEN = 0.9, 0.975
 """A fit is reliable if the scores of two such fits on fresh samples are correlated by `ALIKE` in this part of cases."""
 MORE = 1.15
 """Errors are by so much larger than the scatter of stand-ins: points that moments and lengths describe are tamer than
-the records of a table."""
+the records of a table. Over 50 directions of 14 tables two errors without it cover 96 % in the middle, but of one
+direction in twelve less than 88 %; with it, of one in fifty."""
 HIGHEST = 700.0
 """Of which the exponential is finite."""
 SILENCE = 1e-2
 """Variance of the noise, over that of the fit, that is as good as none beside it. With much less a descent has nothing
 to weigh its steps by, and ends elsewhere."""
+RELIABLE = "The directions would come out nearly the same on a fresh sample."
+GUESSED = (
+    "The directions would come out nearly the same on a fresh sample, but for features of which hardly anything but "
+    "zeros was seen: how much one of them weighs is a guess. Give their bounds."
+)
 Level = Literal["reliable", "weak", "noise"]
 
 
@@ -237,15 +243,17 @@ class Assessment(ABC):
     @cached_property
     def errors(self) -> Errors:
         """Total errors: sampling and privacy noise, through every step."""
-        return self._errors(self._samples)
+        return self._errors([[self.own, *some] for some in self._samples])
 
     @cached_property
     def privacy_errors(self) -> Errors:
         """Errors by privacy noise alone, on one and the same sample."""
-        return self._errors(self._fits(unsampled))
+        # The fit itself is one on a sample: its distance from these is no matter of noise alone.
+        return self._errors(
+            [[world.truth, *some] for world, some in zip(self.worlds, self._fits(unsampled), strict=True)]
+        )
 
     def _errors(self, fits: list[list[Any]]) -> Errors:
-        fits = [[self.own, *some] for some in fits]
         sides = np.array([self._sides(world, some) for world, some in zip(self.worlds, fits, strict=True)])
         return Errors(self._scatter(fits, sides, self.in_x), self._scatter(fits, sides, self.per_deviation))
 
@@ -267,14 +275,14 @@ class Assessment(ABC):
     def _scatter(self, fits: list[list[Any]], sides: FloatArray, rows: Callable[[Any], FloatArray]) -> FloatArray:
         """Root mean square distance from the truth of each population, each row turned to its side.
 
-        Or from the fit itself, the first of some fits, over the root of two, where that is more: it is as far from the
-        truth as others are, unless the populations do not describe it well.
+        Or from the first of some fits, over the root of two, where that is more: a fit is as far from the truth as
+        others are, unless the populations do not describe it well.
         """
         truth = np.array([rows(world.truth) for world in self.worlds])[:, None]
         found = np.array([[rows(one) for one in some] for some in fits]) * sides[..., None]
-        own, found = found[:, :1], found[:, 1:]
-        about_truth, about_own = (((found - centre) ** 2).mean(axis=(0, 1)) for centre in (truth, own))
-        return np.asarray(MORE * np.sqrt(np.maximum(about_truth, about_own / 2.0)))
+        first, others = found[:, :1], found[:, 1:]
+        about_truth, about_first = (((others - centre) ** 2).mean(axis=(0, 1)) for centre in (truth, first))
+        return np.asarray(MORE * np.sqrt(np.maximum(about_truth, about_first / 2.0)))
 
     @cached_property
     def alikeness(self) -> FloatArray:
@@ -308,7 +316,7 @@ class Assessment(ABC):
             return Verdict("noise", f"{self.tests} {self._remedy}")
         stable = int((np.cumprod(self.alikeness >= ALIKE)).sum())
         if min(stable, announced) >= self._k:
-            return Verdict("reliable", "The directions would come out nearly the same on a fresh sample.")
+            return Verdict("weak", GUESSED) if self.evidence.guessed else Verdict("reliable", RELIABLE)
         return Verdict("weak", f"{_weak(min(stable, announced), announced, self._k)} {self._remedy}")
 
     @property
