@@ -292,7 +292,7 @@ def _fit(prepared: "tuple[Any, FileSource]", origin: "Origin", ledger: Any, draf
     from sfumato.report.build import build_document
 
     estimator, source = prepared
-    check_parameters(estimator, *count_features(source))
+    check_parameters(estimator)
     bar.say("reading and checking the records")
     with patient(_say_it_waits) as begin, listening(bar if ledger is None else _Charged(bar, begin)):
         fitted = standalone(estimator.set_params(ledger=ledger).fit(source))
