@@ -18,6 +18,7 @@ from sfumato.typing import FloatArray, IntArray, Relation
 MOST_BYTES = 2**26
 LARGEST = 1e150
 """Squares of numbers up to this do not overflow."""
+LARGEST_WHOLE = 2**63 - 1
 
 
 class Node:
@@ -80,7 +81,7 @@ class Node:
             self.refuse("true or false")
         return self.value
 
-    def whole(self, least: int = 0, most: int = 2**63 - 1) -> int:
+    def whole(self, least: int = 0, most: int = LARGEST_WHOLE) -> int:
         """A whole number."""
         if not isinstance(self.value, int) or isinstance(self.value, bool) or not least <= self.value <= most:
             self.refuse(str(least) if least == most else f"a whole number from {least} on")
@@ -182,7 +183,7 @@ def truth(node: Node, sizes: Sizes) -> bool:
     return node.truth()
 
 
-def whole(least: int = 0, most: int = 2**63 - 1) -> Reader:
+def whole(least: int = 0, most: int = LARGEST_WHOLE) -> Reader:
     """A whole number."""
     return lambda node, sizes: node.whole(least, most)
 

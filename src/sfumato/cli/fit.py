@@ -224,12 +224,7 @@ def _fit(prepared: "tuple[Any, FileSource]", origin: "Origin", ledger: Any, draf
     from sfumato.report.build import build_document
 
     estimator, source = prepared
-    sizes = count_features(source)
-    try:
-        check_parameters(estimator, *sizes)
-    except InputError:
-        estimator.explain(1_000, *sizes)  # what it refuses itself it refuses in its own words
-        raise
+    check_parameters(estimator)
     bar.say("reading and checking the records")
     with patient(_say_it_waits) as begin, listening(bar if ledger is None else _Charged(bar, begin)):
         fitted = standalone(estimator.set_params(ledger=ledger).fit(source))

@@ -23,7 +23,7 @@ from sfumato.model.sections import Inputs, read_inputs, read_ledger, write_input
 from sfumato.privacy.parameters import budget_of
 from sfumato.records import HASH_BUCKETS
 from sfumato.report.account import own_ledger
-from sfumato.schema import Node, Sizes, checked, read_json
+from sfumato.schema import LARGEST, LARGEST_WHOLE, Node, Sizes, checked, read_json
 from sfumato.sources.columns import Columns
 
 FORMAT = "sfumato-model/3"
@@ -186,17 +186,12 @@ def standalone(estimator: PrivateReducer) -> Any:
     return from_json(Node(describe_model(estimator)))
 
 
-def check_parameters(estimator: PrivateReducer, n_features: int, n_second: int | None = None) -> None:
-    """Refuse a parameter that no model file can hold: asked before a fit is paid for whose model would be lost.
-
-    What does not suit the table (more directions than features) the fit itself refuses, in its own words.
-    """
-    about, sizes = type(estimator).about, _sizes_of(n_features, n_second) | {"most": 2**31}
-    for name, value in to_plain(_parameters(estimator, about)).items():
-        try:
-            about.parameters[name](Node(value), sizes)
-        except InputError:
-            raise InputError(f"{name}: no model file can hold this value; choose another.") from None
+def check_parameters(estimator: PrivateReducer) -> None:
+    """Refuse a number that no model file can hold: asked before a fit is paid for whose model would be lost."""
+    for name, value in to_plain(_parameters(estimator, type(estimator).about)).items():
+        most = {int: LARGEST_WHOLE, float: LARGEST}.get(type(value))
+        if most is not None and abs(value) > most:
+            raise InputError(f"{name}: no model file can hold this value; choose another.")
 
 
 def load_inputs(path: str | PathLike[str]) -> Inputs:
@@ -235,15 +230,12 @@ def _top(node: Node) -> dict[str, Node]:
 
 
 def _sizes(about: About, known: Inputs, node: Node) -> Sizes:
-    pairs = "y_mean" in about.released
+    p, pairs = known.n_features, "y_mean" in about.released
     if (known.second is not None) != pairs:
         Node(None, f"{node.place}.second").refuse("the second table" if pairs else "null: there is no second table")
-    return _sizes_of(known.n_features, None if known.second is None else known.second.n_features)
-
-
-def _sizes_of(p: int, q: int | None) -> Sizes:
-    if q is None:
+    if known.second is None:
         return {"p": p, "most": p, "codes": HASH_BUCKETS}
+    q = known.second.n_features
     return {"p": p, "q": q, "p + q": p + q, "most": min(p, q)}
 
 
