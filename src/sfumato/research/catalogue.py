@@ -127,7 +127,7 @@ ITEMS: tuple[Item, ...] = (
         FSIR,
         "Figure 3",
         "partly reproduced",
-        "angles shrink with the sites, MVG is nearer than IID; so at n = 200, epsilon = 0.5, too, where the text has IID",
+        "angles shrink with the sites and MVG is nearer, also at n = 200, epsilon = 0.5, where the text has IID nearer",
         "fsir-figure-3",
     ),
     Item(FSIR, "Figure 4", "not yet run", "a picture without numbers", "fsir-figure-4"),
