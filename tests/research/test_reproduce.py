@@ -103,6 +103,11 @@ def test_figure_2_of_fsir_shows_what_its_text_says():
             assert angle["MVG as printed"] < 1.1 * angle["SIR, no privacy"]
 
 
+def test_figure_4_of_fsir_shows_what_its_text_says():
+    found = committed("fsir-figure-4")
+    assert len(found) == 48 and all(angle["MVG as printed"] < angle["IID as printed"] for angle in found.values())
+
+
 def test_figure_3_of_fsir_shows_what_its_text_says_but_for_few_records():
     angles = committed("fsir-figure-3")
     assert all(angle["MVG as printed"] < angle["IID as printed"] for angle in angles.values())
