@@ -320,6 +320,18 @@ def test_the_oracles_column_of_m2_is_that_of_half_the_records_its_rows_name():
         assert abs(by_table[0] - printed) > 5 * by_table[1]
 
 
+def test_a_mean_number_of_directions_below_two_is_a_loss_by_itself():
+    """A rounded mean of 1.8 needs one direction in at least 15 % of the runs, and one is at least 1 away from two."""
+    printed = [values for (model, *_), values in printed_table("002", 1).items() if model in ("M3", "M4")]
+    low = [values for values in printed if values["k-hat"] == 1.8]
+    assert len(printed) == 8 and len(low) == 6
+    assert all(min(value for name, value in values.items() if name != "k-hat") >= 0.15 for values in low)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        one, two = (np.linalg.qr(rng.normal(size=(5, k)))[0].T for k in (1, 2))
+        assert subspace_distance(one, two) >= 1.0 - 1e-9
+
+
 def test_a_step_on_a_part_needs_t_over_n_and_not_its_root():
     """Lemma 3: a mean over one of T parts moves T times as far as a mean over all, whatever the record."""
     n, parts = 400, 8

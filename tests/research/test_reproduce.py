@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import get_args
 from xml.etree import ElementTree
@@ -100,6 +101,19 @@ def test_figure_2_of_fsir_shows_what_its_text_says():
         assert angle["MVG as printed"] < angle["IID as printed"], label
         if "n=50000" in label:
             assert angle["MVG as printed"] < 1.1 * angle["SIR, no privacy"]
+
+
+def test_figure_4_of_fsir_shows_what_its_text_says():
+    found = committed("fsir-figure-4")
+    assert len(found) == 48 and all(angle["MVG as printed"] < angle["IID as printed"] for angle in found.values())
+
+
+def test_figure_3_of_fsir_shows_what_its_text_says_but_for_few_records():
+    angles = committed("fsir-figure-3")
+    assert all(angle["MVG as printed"] < angle["IID as printed"] for angle in angles.values())
+    for n, epsilon, column in product((200, 500, 1000, 1500), ("0.5", "1"), ("IID as printed", "MVG as printed")):
+        by_sites = [angles[f"I n={n} K={sites} epsilon={epsilon}"][column] for sites in (2, 10, 50, 200)]
+        assert by_sites == sorted(by_sites, reverse=True)
 
 
 @pytest.mark.parametrize("model", ["M1", "M3"])

@@ -63,9 +63,9 @@ _WIDE_NOTE = (
     "of them to keep, and the descent runs on those; each site is charged for all of it, "
     "replace-one, k given, bounds (-6, 6). IID and MVG follow the plain CCMD filter, which has no guarantee, nor have "
     "they; they are run for up to 10 sites, three times. Where the filter keeps nothing (model II, p = 2000, K = 10) "
-    "there is no direction, and the distance is sqrt(k). 'SIR, no privacy' knows which features count. Model III is "
-    "read as in Tables 1 and 2. In models II and IV features 20 or more places from those that count are drawn "
-    "independent."
+    "there is no direction; one that is missing counts as a wrong one. 'SIR, no privacy' knows which features count. "
+    "Model III is read as in Tables 1 and 2. In models II and IV features 20 or more places from those that count are "
+    "drawn independent."
 )
 
 
@@ -228,14 +228,15 @@ def _on_filtered(
 ) -> Values:
     """Distances of the printed methods on the features that the filter keeps.
 
-    With fewer features than directions there are no more directions than features; with none there is none, and the
-    distance of nothing to k directions is sqrt(k).
+    With fewer features than directions there are no more directions than features. One that is missing counts as a
+    wrong one, which adds 1 to the squared distance: whoever finds nothing must not seem nearer than who errs.
     """
     k = min(len(truth), len(kept))
     if k == 0:
-        return dict.fromkeys(("IID as printed", "MVG as printed"), float(np.sqrt(len(truth))))
+        return dict.fromkeys(("IID as printed", "MVG as printed"), float(np.sqrt(2 * len(truth))))
     found = printed_methods(x[:, kept], slice_of, clients, k, site, seed)
-    return {name: subspace_distance(_put(b, kept, x.shape[1]), truth) for name, b in found.items()}
+    distances = {name: subspace_distance(_put(b, kept, x.shape[1]), truth) for name, b in found.items()}
+    return {name: float(np.sqrt(distance**2 + len(truth) - k)) for name, distance in distances.items()}
 
 
 def filtered(x: FloatArray, slice_of: IntArray, clients: int, slices: int) -> IntArray:
