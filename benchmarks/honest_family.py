@@ -165,8 +165,8 @@ def main() -> None:
         f"a direction, and that call it reliable. Then, n = 10,000 and y as it is, {options.replications} fits on "
         f"fresh samples, of which {options.judged} are asked for their errors: part of the entries of `directions_` "
         "within two `standard_errors_` of the mean over all fits (worst feature), and of the fit without noise on the "
-        "whole table; of fits on one and the same sample, within two `privacy_errors_` of their mean; verdicts (noise / "
-        "weak / reliable).",
+        "whole table; of fits on one and the same sample, within two `privacy_errors_` of their mean; verdicts (noise "
+        "/ weak / reliable).",
         ("estimator", "table", "nothing, n = 1,000", "n = 10,000", "mean", "limit", "noise alone", "verdicts"),
         rows,
     )
