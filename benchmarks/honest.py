@@ -202,7 +202,7 @@ def fits_of(store: Store, key: str, job: Callable[..., Any], seeds: Iterable[int
     return [store.get(f"{key}/{seed}", job, seed) for seed in seeds]
 
 
-def _some_judged(store: Store, key: str, job: Callable[..., Any], options: argparse.Namespace) -> list[Any]:
+def some_judged(store: Store, key: str, job: Callable[..., Any], options: argparse.Namespace) -> list[Any]:
     """Fits, of which the first few are judged."""
     first, all_ = options.judged, options.replications
     judged = fits_of(store, f"judged/{key}", partial(job, True), range(first))
@@ -212,7 +212,7 @@ def _some_judged(store: Store, key: str, job: Callable[..., Any], options: argpa
 def _covering(store: Store, name: str, n: int, how: str, options: argparse.Namespace) -> list[Any]:
     k = 1 if name in ONE else 2
     job = partial(covered, name, n, how, "descent", k, options.data)
-    return _some_judged(store, f"{name}/{n}/{how}", job, options)
+    return some_judged(store, f"{name}/{n}/{how}", job, options)
 
 
 def _turned(x: np.ndarray, runs: list[Any], limit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -346,7 +346,7 @@ def again_study(store: Store, options: argparse.Namespace) -> None:
         x = table_of(name, options.data)[0]
         alike = _alike(x, runs)
         job = partial(noisy, name, n, how, "descent", len(runs[0]["d"]), options.data)
-        same = _some_judged(store, f"one sample/{name}/{n}/{how}", job, options)
+        same = some_judged(store, f"one sample/{name}/{n}/{how}", job, options)
         limit = _limit(name, how, "descent", len(runs[0]["d"]), options.data).directions_
         value, error = _turned(x, same, limit)
         cells = shares_of(np.abs(value[: len(error)] - value.mean(axis=0)) <= 2.0 * error)

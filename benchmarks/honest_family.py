@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.honest import bounds_of, fits_of, shares_of, table_of
+from benchmarks.honest import bounds_of, fits_of, shares_of, some_judged, table_of
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, write
 from sfumato import Bounds, PrivateCCA, PrivateDR, PrivateLDA, PrivatePCA, PrivatePHD, PrivateSAVE
@@ -86,22 +86,28 @@ def level(kind: str, table: dict[str, np.ndarray], n: int, seed: int) -> list[fl
     return [float(fit._assessment.tested.p_values[0]), float(fit.verdict_.level == "reliable")]
 
 
-def covered(kind: str, table: dict[str, np.ndarray], n: int, limit: np.ndarray, seed: int) -> dict[str, object]:
-    """The direction and its errors, turned to the side of the limit, and the verdict."""
+def covered(
+    kind: str, table: dict[str, np.ndarray], n: int, limit: np.ndarray, judged: bool, seed: int
+) -> dict[str, object]:
+    """The direction on a fresh sample, turned to the side of the limit; if judged its errors and the verdict, too."""
     rows = np.random.default_rng([seed, n]).integers(0, len(table["x"]), n)
     fit = fitted(kind, table, rows, seed)
-    return {**_turned(fit.directions_[0], fit.standard_errors_[0], limit), "level": fit.verdict_.level}
+    found = _turned(fit.directions_[0], limit)
+    return found | {"e": fit.standard_errors_[0].tolist(), "level": fit.verdict_.level} if judged else found
 
 
-def noisy(kind: str, table: dict[str, np.ndarray], n: int, limit: np.ndarray, seed: int) -> dict[str, object]:
-    """The direction and what privacy noise alone adds to it, on one and the same sample."""
+def noisy(
+    kind: str, table: dict[str, np.ndarray], n: int, limit: np.ndarray, judged: bool, seed: int
+) -> dict[str, object]:
+    """The direction on one and the same sample; if judged what privacy noise alone adds to it."""
     rows = np.random.default_rng([0, n]).integers(0, len(table["x"]), n)
     fit = fitted(kind, table, rows, seed)
-    return _turned(fit.directions_[0], fit.privacy_errors_[0], limit)
+    found = _turned(fit.directions_[0], limit)
+    return found | {"e": fit.privacy_errors_[0].tolist()} if judged else found
 
 
-def _turned(direction: np.ndarray, error: np.ndarray, limit: np.ndarray) -> dict[str, object]:
-    return {"d": (direction * (-1.0 if direction @ limit < 0 else 1.0)).tolist(), "e": error.tolist()}
+def _turned(direction: np.ndarray, limit: np.ndarray) -> dict[str, object]:
+    return {"d": (direction * (-1.0 if direction @ limit < 0 else 1.0)).tolist()}
 
 
 def _false(store: Store, name: str, kind: str, table: dict[str, np.ndarray], seeds: range) -> list[str]:
@@ -114,19 +120,19 @@ def _false(store: Store, name: str, kind: str, table: dict[str, np.ndarray], see
     return cells
 
 
-def _covers(store: Store, name: str, kind: str, table: dict[str, np.ndarray], seeds: range) -> list[str]:
+def _covers(store: Store, name: str, kind: str, table: dict[str, np.ndarray], options: argparse.Namespace) -> list[str]:
     """Coverage about the mean and about the fit without noise; of the noise alone; verdicts."""
     limit = fitted(kind, table, np.arange(len(table["x"])), 0, rho=HUGE).directions_[0]
     runs, same = (
-        fits_of(store, f"{part}/{name}/{kind}/{N}", partial(job, kind, table, N, limit), seeds)
+        some_judged(store, f"{part}/{name}/{kind}/{N}", partial(job, kind, table, N, limit), options)
         for part, job in (("coverage", covered), ("noisy", noisy))
     )
     cells = []
     for made, centre in ((runs, None), (runs, limit), (same, None)):
-        value, error = (np.array([run[part] for run in made]) for part in ("d", "e"))
+        value, error = np.array([run["d"] for run in made]), np.array([run["e"] for run in made if "e" in run])
         about = value.mean(axis=0) if centre is None else centre
-        cells.append(shares_of((np.abs(value - about) <= 2.0 * error)[:, None])[0])
-    told = [run["level"] for run in runs]
+        cells.append(shares_of((np.abs(value[: len(error)] - about) <= 2.0 * error)[:, None])[0])
+    told = [run["level"] for run in runs if "e" in run]
     return [*cells, " / ".join(str(told.count(one)) for one in ("noise", "weak", "reliable"))]
 
 
@@ -134,30 +140,33 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=24)
+    parser.add_argument("--judged", type=int, default=8, help="Fits that are asked for errors and a verdict.")
     parser.add_argument("--data", type=Path, default=Path("data"), help="Folder with the real tables.")
     parser.add_argument("--kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--store", type=Path, default=RESULTS.parents[1] / "build" / "honest-family.json")
     options = parser.parse_args()
-    store, seeds = Store(options.store, np.inf), range(options.replications)
+    store, seeds = Store(options.store, np.inf), range(options.judged)
     tables = {"synthetic": synthetic()}
     if (options.data / "california_housing.csv").exists():
         tables["california_housing"] = real(options.data)
     rows = []
     with threadpool_limits(1):
         for name, kind in product(tables, options.kinds):
-            covers = _covers(store, name, kind, tables[name], seeds)
+            covers = _covers(store, name, kind, tables[name], options)
+            print(kind, name, *covers, flush=True)
             rows.append((kind, name, *_false(store, name, kind, tables[name], seeds), *covers))
             print(rows[-1], flush=True)
     write(
         "honest-family",
-        f"python -m benchmarks.honest_family --replications {options.replications}",
+        f"python -m benchmarks.honest_family --replications {options.replications} --judged {options.judged}",
         "What the other estimators say about their fits\n"
-        f"epsilon = 1, delta = 1e-6, one direction, generous bounds, {options.replications} fits a cell on fresh "
-        "samples. Nothing to find (y or the second table shuffled; PCA: features that are independent and alike): per "
-        "cent of fits that announce a direction, and that call it reliable. Then, n = 10,000 and y as it is: part of "
-        "the entries of `directions_` within two `standard_errors_` of their mean over fits (worst feature), and of "
-        "the fit without noise on the whole table; of fits on one and the same sample, within two `privacy_errors_` of "
-        "their mean; verdicts (noise / weak / reliable).",
+        "epsilon = 1, delta = 1e-6, one direction, generous bounds. Nothing to find (y or the second table shuffled; "
+        f"PCA: features that are independent and alike), {options.judged} fits a cell: per cent of fits that announce "
+        f"a direction, and that call it reliable. Then, n = 10,000 and y as it is, {options.replications} fits on "
+        f"fresh samples, of which {options.judged} are asked for their errors: part of the entries of `directions_` "
+        "within two `standard_errors_` of the mean over all fits (worst feature), and of the fit without noise on the "
+        "whole table; of fits on one and the same sample, within two `privacy_errors_` of their mean; verdicts (noise "
+        "/ weak / reliable).",
         ("estimator", "table", "nothing, n = 1,000", "n = 10,000", "mean", "limit", "noise alone", "verdicts"),
         rows,
     )
