@@ -7,12 +7,11 @@ import numpy as np
 from benchmarks.fuzz_files import mutated, pick, replaced
 from sfumato import Budget, SfumatoError
 from sfumato.audit.releases import queries
-from sfumato.federated.checks import check
+from sfumato.federated.checks import SiteDecoder, check
 from sfumato.federated.remote import facts_from, release_from
 from sfumato.federated.site import Site, handle
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.terms import Terms
-from sfumato.federated.wire import Decoder, dump_json, encode
 from sfumato.local.forms import answers_from, from_text, to_text
 from sfumato.local.numbers import NumberRandomiser
 from sfumato.local.slices import SliceRandomiser
@@ -21,6 +20,7 @@ from sfumato.privacy.plan import Line
 from sfumato.records import Records, Response
 from sfumato.settings.federated import trust_of
 from sfumato.sources import ArraySource
+from sfumato.statistics.wire import dump_json, encode
 
 RUN = "ab" * 8
 SHARES = (("response magnitude", 0.5), ("radius", 0.5))
@@ -52,7 +52,7 @@ def odd_json(rng, text):
 def questions(rng, folder):
     """A question with one part replaced: decoded, checked, and if it passes, asked; its bounds must hold."""
     data = json.loads(pick(rng, QUESTIONS))
-    query = Decoder().query(replaced(rng, data))
+    query = SiteDecoder().query(replaced(rng, data))
     check(query, FACTS)
     one, other = (Records(FEW.x[:n], FEW.y[:n]) for n in (20, 19))
     moved = (query.of(one) - query.of(other)) * query.weights
@@ -92,7 +92,7 @@ def uploads(rng, folder):
     if rng.random() < 0.5:
         facts_from(replaced(rng, good))
         return
-    query = Decoder().query(json.loads(pick(rng, QUESTIONS)))
+    query = SiteDecoder().query(json.loads(pick(rng, QUESTIONS)))
     line = Line("radius", "", 1.0, "", rho=0.1)
     head = replaced(rng, {"line": "radius", "shape": list(query.shape)})
     values = np.zeros(query.shape)

@@ -2,20 +2,23 @@
 
     python -m benchmarks.honest level --replications 10 --data data
 
-A table is a population; a fit sees a fresh sample of it, with replacement. Cells that are done are kept in the file
-that ``--store`` names, so that a study can be run in pieces.
+A table is a population; a fit sees a fresh sample of it, with replacement. Fits that are done are kept in the file
+that ``--store`` names, so that a study can be run in pieces, and with more replications later.
 """
 
 import argparse
 import warnings
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.location import plain_directions
+from benchmarks.location_tables import awkward
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, write
 from sfumato import Bounds, PrivateSIR
@@ -38,8 +41,10 @@ FIRST_SEED = 7000
 """Of the study of level: not those that were looked at while the test was made."""
 REAL = ("compactiv", "kc_house", "california_housing")
 TABLES = ("M1", "M2", "M3", "flights", "california_housing", "ccpp", "kc_house", "compactiv")
-HUGE = 1e9
-"""A zCDP budget that leaves no noise to speak of."""
+ONE = ("M1", "M2", "costs")
+"""Tables with one direction; of others two are asked for."""
+HUGE = 1e4
+"""A zCDP budget that leaves no noise to speak of; at a million a descent has nothing to weigh its steps by."""
 
 
 def _correlated(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
@@ -74,11 +79,44 @@ SYNTHETIC: dict[str, Callable[[np.random.Generator], Table]] = {
 }
 
 
+def _costs(rng: np.random.Generator) -> Table:
+    """Insured persons, most of whom cost nothing and had no visit."""
+    age, bmi = rng.uniform(20, 90, MOST), rng.normal(27, 5, MOST)
+    visits, smoker = rng.poisson(0.15, MOST), rng.random(MOST) < 0.2
+    need = 0.05 * (age - 55) + 0.6 * visits + 0.8 * smoker + rng.logistic(size=MOST)
+    return np.column_stack([age, bmi, visits, smoker]), np.where(need > 2.2, np.exp(6 + 0.3 * need), 0.0)
+
+
+def _copies(rng: np.random.Generator) -> Table:
+    """Features of which two are nearly copies of others."""
+    x = _correlated(rng, MOST, 6)
+    x = np.column_stack([x, x[:, :2] + 0.2 * rng.normal(size=(MOST, 2))])
+    return x, x[:, 0] + x[:, 3] + 0.5 * np.sin(x[:, 6] - x[:, 4]) + rng.normal(size=MOST)
+
+
+def _bent(rng: np.random.Generator) -> Table:
+    """Log-normal features, and a response that saturates in one and rises in another sum of them."""
+    u = _correlated(rng, MOST, 6)
+    y = np.tanh(u[:, 0] + u[:, 1]) + 0.4 * (u[:, 2] - u[:, 3]) * (u[:, 0] > 0) + 0.5 * rng.normal(size=MOST)
+    return np.exp(0.8 * u), y
+
+
+RELATED: dict[str, Callable[[np.random.Generator], Table]] = {
+    "costs": _costs,
+    "near copies": _copies,
+    "log-normal": _bent,
+    "zero-inflated": lambda rng: awkward("zero-inflated", 12, MOST, 1),
+    "rare 0/1": lambda rng: awkward("rare 0/1", 12, MOST, 1),
+    "heavy tails": lambda rng: awkward("t2", 12, MOST, 1),
+}
+"""Awkward tables on which y depends on x."""
+
+
 @cache
 def table_of(name: str, data: Path) -> Table:
     """A table by name: synthetic, one of the folder, or M1 to M4."""
-    if name in SYNTHETIC:
-        return SYNTHETIC[name](np.random.default_rng(0))
+    if name in SYNTHETIC | RELATED:
+        return (SYNTHETIC | RELATED)[name](np.random.default_rng(0))
     if name in ("M1", "M2", "M3", "M4"):
         sample = xia(name, n=MOST, p=10, random_state=0)
         return sample.x, sample.y
@@ -149,24 +187,57 @@ def _limit(name: str, how: str, method: str, k: int, data: Path) -> PrivateSIR:
     return PrivateSIR(rho=HUGE, n_directions=k, bounds=bounds_of(x, how), method=method, random_state=0).fit(x, y)
 
 
-def covered(name: str, n: int, how: str, method: str, k: int, data: Path, seed: int) -> dict[str, object]:
-    """Directions and their errors, turned to the side of the limit; correlation of scores with it; the verdict."""
+def covered(name: str, n: int, how: str, method: str, k: int, data: Path, judged: bool, seed: int) -> dict[str, object]:
+    """Directions on a fresh sample; of a fit that is judged the errors and the verdict, too."""
     x = table_of(name, data)[0]
     sir = _fit(_drawn(name, data, n, seed), bounds_of(x, how), method, seed, n_directions=k)
-    limit = _limit(name, how, method, k, data)
-    sides = np.where((sir.directions_ * limit.directions_ * limit.scale_**2).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-    scores = [abs(np.corrcoef(x @ sir.directions_[j], x @ limit.directions_[j])[0, 1]) for j in range(k)]
-    return {
-        "d": (sir.directions_ * sides).tolist(),
-        "e": sir.standard_errors_.tolist(),
-        "level": sir.verdict_.level,
-        "sc": scores,
-    }
+    found = {"d": sir.directions_.tolist()}
+    if not judged:
+        return found
+    return found | {"e": sir.standard_errors_.tolist(), "level": sir.verdict_.level}
+
+
+def fits_of(store: Store, key: str, job: Callable[..., Any], seeds: Iterable[int]) -> list[Any]:
+    """What a job gave for every seed; those that are done are not done again."""
+    return [store.get(f"{key}/{seed}", job, seed) for seed in seeds]
+
+
+def _some_judged(store: Store, key: str, job: Callable[..., Any], options: argparse.Namespace) -> list[Any]:
+    """Fits, of which the first few are judged."""
+    first, all_ = options.judged, options.replications
+    judged = fits_of(store, f"judged/{key}", partial(job, True), range(first))
+    return judged + fits_of(store, f"fit/{key}", partial(job, False), range(first, all_))
+
+
+def _covering(store: Store, name: str, n: int, how: str, options: argparse.Namespace) -> list[Any]:
+    k = 1 if name in ONE else 2
+    job = partial(covered, name, n, how, "descent", k, options.data)
+    return _some_judged(store, f"{name}/{n}/{how}", job, options)
+
+
+def _turned(x: np.ndarray, runs: list[Any], limit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Directions of all fits, each turned so that its scores go with those of the limit; errors of those judged."""
+    value = np.array([run["d"] for run in runs])
+    alike = np.einsum("fkp,pq,kq->fk", value, np.cov(x.T), limit)
+    return value * np.where(alike < 0, -1.0, 1.0)[..., None], np.array([run["e"] for run in runs if "e" in run])
+
+
+def _correlations(x: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Of the scores along rows of directions."""
+    return np.array([abs(np.corrcoef(x @ a, x @ b)[0, 1]) for a, b in zip(one, other, strict=True)])
+
+
+def shares_of(good: np.ndarray) -> tuple[str, str]:
+    """Of (fits, directions, features): part that is good for two directions, and for the worst feature of each."""
+    cells = [f"{part.mean():.2f} ({part.mean(axis=0).min():.2f})" for part in good.transpose(1, 0, 2)]
+    return cells[0], cells[1] if len(cells) > 1 else "-"
 
 
 def _command(study: str, options: argparse.Namespace) -> str:
     tables = " --tables " + " ".join(repr(name) for name in options.tables) if options.tables else ""
-    return f"python -m benchmarks.honest {study} --replications {options.replications}{tables}"
+    judged = f" --judged {options.judged}" if study in ("coverage", "again") else ""
+    sizes = " --sizes " + " ".join(map(str, options.sizes)) if study == "coverage" else ""
+    return f"python -m benchmarks.honest {study} --replications {options.replications}{judged}{sizes}{tables}"
 
 
 def level_study(store: Store, options: argparse.Namespace) -> None:
@@ -177,9 +248,8 @@ def level_study(store: Store, options: argparse.Namespace) -> None:
         for n in SIZES:
             runs = []
             for method, response in product(("descent", "one-shot"), ("numeric", "classes")):
-                key = f"level/{name}/{n}/{how}/{method}/{response}/{options.replications}"
-                job = (name, n, how, method, response, data)
-                runs += store.get(key, lambda job=job: [false_finding(*job, seed) for seed in seeds])
+                job = partial(false_finding, name, n, how, method, response, data)
+                runs += fits_of(store, f"level/{name}/{n}/{how}/{method}/{response}", job, seeds)
             p_values, reliable = np.array(runs).T
             cells.append(f"{100 * (p_values <= 0.01).mean():.1f}, {100 * reliable.mean():.1f}")
         rows.append((name, how, *cells))
@@ -200,8 +270,8 @@ def power_study(store: Store, options: argparse.Namespace) -> None:
     """Directions that are there."""
     rows = []
     for name, n in (("M1", 1000), ("M1", 3000), ("M2", 3000), ("M3", 10_000)):
-        key = f"power/{name}/{n}/{options.replications}"
-        runs = store.get(key, lambda job=(name, n, "descent"): [found(*job, s) for s in range(options.replications)])
+        job = partial(found, name, n, "descent")
+        runs = fits_of(store, f"power/{name}/{n}", job, range(options.replications))
         counts = np.bincount(np.array(runs).astype(int).ravel(), minlength=4)
         rows.append((name, n, 2 if name == "M3" else 1, *(f"{c / options.replications:.2f}" for c in counts[:4])))
     write(
@@ -216,45 +286,46 @@ def power_study(store: Store, options: argparse.Namespace) -> None:
 
 def coverage_study(store: Store, options: argparse.Namespace) -> None:
     """Whether the directions are within two standard errors."""
-    rows, k = [], 2
-    for name, how, n in product(options.tables or TABLES, ("tight", "found"), (10_000, 3_000)):
-        key = f"coverage/{name}/{n}/{how}/descent/{k}/{options.replications}"
-        job = (name, n, how, "descent", k, options.data)
-        runs = store.get(key, lambda job=job: [covered(*job, seed) for seed in range(options.replications)])
-        value, error = (np.array([run[part] for run in runs]) for part in ("d", "e"))
-        good = np.abs(value - value.mean(axis=0)) <= 2.0 * error
-        limit = np.abs(value - _limit(name, how, "descent", k, options.data).directions_) <= 2.0 * error
-        told = [run["level"] for run in runs]
+    rows = []
+    for name, how, n in product(options.tables or [*TABLES, *RELATED], ("tight", "found"), options.sizes):
+        runs = _covering(store, name, n, how, options)
+        limit, x = (
+            _limit(name, how, "descent", len(runs[0]["d"]), options.data).directions_,
+            table_of(name, options.data)[0],
+        )
+        value, error = _turned(x, runs, limit)
+        first = value[: len(error)]
+        cells = [shares_of(np.abs(first - centre) <= 2.0 * error) for centre in (value.mean(axis=0), limit)]
+        told = [run["level"] for run in runs if "e" in run]
         levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
-        cells = (f"{part.mean():.2f} ({part.mean(axis=0).min():.2f})" for part in (*_by_row(good), *_by_row(limit)))
-        scores = " ".join(f"{part:.2f}" for part in np.median([run["sc"] for run in runs], axis=0))
-        rows.append((name, how, f"{n:,}", *cells, scores, levels))
+        scores = np.median([_correlations(x, np.array(run["d"]), limit) for run in runs], axis=0)
+        plain = _correlations(x, limit, plain_directions(*table_of(name, options.data))[: len(limit)])
+        alike = (" ".join(f"{part:.2f}" for part in parts) for parts in (scores, plain))
+        rows.append((name, how, f"{n:,}", *cells[0], *cells[1], *alike, levels))
+        print(rows[-1], flush=True)
     write(
         "honest-coverage",
         _command("coverage", options),
         "Coverage of two standard errors\n"
-        f"epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples; part of the entries "
-        "of `directions_` within two `standard_errors_` of their mean over fits, of the first and of the second "
-        "direction (in brackets: of the worst feature); the same about the fit without noise on the whole table; "
-        "median correlation of scores with it; verdicts (noise / weak / reliable). M1 and M2 have one direction: "
-        "their second is noise.",
-        ("table", "bounds", "n", "first", "second", "limit, first", "second", "correlation", "verdicts"),
+        f"epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples, of which {options.judged} are asked "
+        "for their errors: part of the entries of `directions_` within two `standard_errors_` of the mean over all "
+        "fits, of the first and of the second direction (in brackets: of the worst feature); the same about the fit "
+        "without noise on the whole table; median correlation of scores with it; correlation of its scores with those "
+        "of plain SIR; verdicts (noise / weak / reliable).",
+        (
+            *("table", "bounds", "n", "first", "second", "limit, first", "second"),
+            *("correlation with the limit", "of the limit with SIR", "verdicts"),
+        ),
         rows,
     )
 
 
-def _by_row(good: np.ndarray) -> list[np.ndarray]:
-    """Of each direction: (fits, features)."""
-    return [good[:, j] for j in range(good.shape[1])]
-
-
-def noisy(name: str, n: int, how: str, method: str, k: int, data: Path, seed: int) -> dict[str, object]:
+def noisy(name: str, n: int, how: str, method: str, k: int, data: Path, judged: bool, seed: int) -> dict[str, object]:
     """Directions and what privacy noise alone adds to them, on one and the same sample, turned to one side."""
     x = table_of(name, data)[0]
     sir = _fit(_drawn(name, data, n, 0), bounds_of(x, how), method, seed, n_directions=k)
-    limit = _limit(name, how, method, k, data)
-    sides = np.where((sir.directions_ * limit.directions_ * limit.scale_**2).sum(axis=1) < 0, -1.0, 1.0)[:, None]
-    return {"d": (sir.directions_ * sides).tolist(), "e": sir.privacy_errors_.tolist()}
+    found = {"d": sir.directions_.tolist()}
+    return found if not judged else found | {"e": sir.privacy_errors_.tolist()}
 
 
 def _alike(x: np.ndarray, runs: list[dict[str, object]]) -> np.ndarray:
@@ -263,36 +334,35 @@ def _alike(x: np.ndarray, runs: list[dict[str, object]]) -> np.ndarray:
     scores = np.einsum("np,fkp->kfn", x - x.mean(axis=0), d)
     scores /= np.maximum(np.linalg.norm(scores, axis=2, keepdims=True), 1e-300)
     alike = np.abs(scores @ scores.transpose(0, 2, 1)).min(axis=0)
-    reliable = [i for i, run in enumerate(runs) if run["level"] == "reliable"]
+    reliable = [i for i, run in enumerate(runs) if run.get("level") == "reliable"]
     return np.array([[alike[i, j] for j in range(len(runs)) if j != i] for i in reliable])
 
 
 def again_study(store: Store, options: argparse.Namespace) -> None:
     """Whether what is called reliable comes out again, and what noise alone does to one table."""
-    rows, k, n = [], 2, 10_000
-    for name, how in product(options.tables or TABLES, ("tight", "found")):
-        job = (name, n, how, "descent", k, options.data)
-        key = f"coverage/{name}/{n}/{how}/descent/{k}/{options.replications}"
-        runs = store.get(key, lambda job=job: [covered(*job, seed) for seed in range(options.replications)])
-        alike = _alike(table_of(name, options.data)[0], runs)
-        few = max(options.replications * 2 // 3, 2)
-        key = f"noisy/{name}/{n}/{how}/descent/{k}/{few}"
-        same = store.get(key, lambda job=job, few=few: [noisy(*job, seed) for seed in range(few)])
-        value, error = (np.array([run[part] for run in same]) for part in ("d", "e"))
-        good = np.abs(value - value.mean(axis=0)) <= 2.0 * error
-        cells = (f"{part.mean():.2f} ({part.mean(axis=0).min():.2f})" for part in _by_row(good))
+    rows, n = [], 10_000
+    for name, how in product(options.tables or [*TABLES, *RELATED], ("tight", "found")):
+        runs = _covering(store, name, n, how, options)
+        x = table_of(name, options.data)[0]
+        alike = _alike(x, runs)
+        job = partial(noisy, name, n, how, "descent", len(runs[0]["d"]), options.data)
+        same = _some_judged(store, f"one sample/{name}/{n}/{how}", job, options)
+        limit = _limit(name, how, "descent", len(runs[0]["d"]), options.data).directions_
+        value, error = _turned(x, same, limit)
+        cells = shares_of(np.abs(value[: len(error)] - value.mean(axis=0)) <= 2.0 * error)
         below = f"{100 * (alike < 0.9).mean():.1f}" if len(alike) else "-"
         least = f"{alike.min():.2f}" if len(alike) else "-"
-        rows.append((name, how, f"{len(alike)} of {len(runs)}", below, least, *cells))
+        rows.append((name, how, f"{len(alike)} of {options.judged}", below, least, *cells))
+        print(rows[-1], flush=True)
     write(
         "honest-again",
         _command("again", options),
         "What is called reliable, again\n"
-        f"n = {n:,}, epsilon = 1, delta = 1e-6, two directions, {options.replications} fits on fresh samples: how many "
-        "are called reliable; of their pairs with all other fits the per cent with a correlation of scores below 0.9 "
-        "in either direction, and the least correlation. Then two thirds as many fits on one and the same sample: part "
-        "of the entries of `directions_` within two `privacy_errors_` of their mean, first and second direction (worst "
-        "feature).",
+        f"n = {n:,}, epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples: how many of the first "
+        f"{options.judged} are called reliable; of their pairs with all other fits the per cent with a correlation of "
+        "scores below 0.9 in a direction, and the least correlation. Then as many fits on one and the same sample: "
+        "part of the entries of `directions_` within two `privacy_errors_` of their mean, first and second direction "
+        "(worst feature).",
         ("table", "bounds", "reliable", "below 0.9", "least", "noise alone, first", "second"),
         rows,
     )
@@ -304,8 +374,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", choices=studies)
     parser.add_argument("--replications", type=int, default=10)
+    parser.add_argument("--judged", type=int, default=8, help="Fits that are asked for errors and a verdict.")
     parser.add_argument("--data", type=Path, default=Path("data"), help="Folder with the real tables.")
     parser.add_argument("--tables", nargs="*")
+    parser.add_argument("--sizes", nargs="*", type=int, default=[10_000, 3_000], help="Records, of the coverage.")
     parser.add_argument("--store", type=Path, default=RESULTS.parents[1] / "build" / "honest.json")
     parser.add_argument("--seconds", type=float, default=np.inf)
     options = parser.parse_args()

@@ -9,18 +9,20 @@ names.
 import argparse
 import warnings
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.honest import bounds_of, table_of
+from benchmarks.honest import bounds_of, fits_of, shares_of, table_of
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, write
 from sfumato import Bounds, PrivateCCA, PrivateDR, PrivateLDA, PrivatePCA, PrivatePHD, PrivateSAVE
 
 N, MOST = 10_000, 40_000
-HUGE = 1e9
+HUGE = 1e4
 Table = tuple[np.ndarray, np.ndarray]
 
 
@@ -88,12 +90,44 @@ def covered(kind: str, table: dict[str, np.ndarray], n: int, limit: np.ndarray, 
     """The direction and its errors, turned to the side of the limit, and the verdict."""
     rows = np.random.default_rng([seed, n]).integers(0, len(table["x"]), n)
     fit = fitted(kind, table, rows, seed)
-    side = -1.0 if fit.directions_[0] @ limit < 0 else 1.0
-    return {
-        "d": (side * fit.directions_[0]).tolist(),
-        "e": fit.standard_errors_[0].tolist(),
-        "level": fit.verdict_.level,
-    }
+    return {**_turned(fit.directions_[0], fit.standard_errors_[0], limit), "level": fit.verdict_.level}
+
+
+def noisy(kind: str, table: dict[str, np.ndarray], n: int, limit: np.ndarray, seed: int) -> dict[str, object]:
+    """The direction and what privacy noise alone adds to it, on one and the same sample."""
+    rows = np.random.default_rng([0, n]).integers(0, len(table["x"]), n)
+    fit = fitted(kind, table, rows, seed)
+    return _turned(fit.directions_[0], fit.privacy_errors_[0], limit)
+
+
+def _turned(direction: np.ndarray, error: np.ndarray, limit: np.ndarray) -> dict[str, object]:
+    return {"d": (direction * (-1.0 if direction @ limit < 0 else 1.0)).tolist(), "e": error.tolist()}
+
+
+def _false(store: Store, name: str, kind: str, table: dict[str, np.ndarray], seeds: range) -> list[str]:
+    """Per cent of fits that announce a direction where there is none, and that call it reliable, by n."""
+    cells = []
+    for n in (1_000, 10_000):
+        runs = fits_of(store, f"level/{name}/{kind}/{n}", partial(level, kind, table, n), seeds)
+        p_values, reliable = np.array(runs).T
+        cells.append(f"{100 * (p_values <= 0.01).mean():.0f}, {100 * reliable.mean():.0f}")
+    return cells
+
+
+def _covers(store: Store, name: str, kind: str, table: dict[str, np.ndarray], seeds: range) -> list[str]:
+    """Coverage about the mean and about the fit without noise; of the noise alone; verdicts."""
+    limit = fitted(kind, table, np.arange(len(table["x"])), 0, rho=HUGE).directions_[0]
+    runs, same = (
+        fits_of(store, f"{part}/{name}/{kind}/{N}", partial(job, kind, table, N, limit), seeds)
+        for part, job in (("coverage", covered), ("noisy", noisy))
+    )
+    cells = []
+    for made, centre in ((runs, None), (runs, limit), (same, None)):
+        value, error = (np.array([run[part] for run in made]) for part in ("d", "e"))
+        about = value.mean(axis=0) if centre is None else centre
+        cells.append(shares_of((np.abs(value - about) <= 2.0 * error)[:, None])[0])
+    told = [run["level"] for run in runs]
+    return [*cells, " / ".join(str(told.count(one)) for one in ("noise", "weak", "reliable"))]
 
 
 def main() -> None:
@@ -101,37 +135,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=24)
     parser.add_argument("--data", type=Path, default=Path("data"), help="Folder with the real tables.")
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--store", type=Path, default=RESULTS.parents[1] / "build" / "honest-family.json")
     options = parser.parse_args()
-    store, many = Store(options.store, np.inf), range(options.replications)
+    store, seeds = Store(options.store, np.inf), range(options.replications)
     tables = {"synthetic": synthetic()}
     if (options.data / "california_housing.csv").exists():
         tables["california_housing"] = real(options.data)
     rows = []
     with threadpool_limits(1):
-        for name, table in tables.items():
-            for kind in KINDS:
-                cells = []
-                for n in (1_000, 10_000):
-                    runs = store.get(
-                        f"level/{name}/{kind}/{n}/{options.replications}",
-                        lambda job=(kind, table, n): [level(*job, seed) for seed in many],
-                    )
-                    p_values, reliable = np.array(runs).T
-                    cells.append(f"{100 * (p_values <= 0.01).mean():.0f}, {100 * reliable.mean():.0f}")
-                limit = fitted(kind, table, np.arange(len(table["x"])), 0, rho=HUGE).directions_[0]
-                runs = store.get(
-                    f"coverage/{name}/{kind}/{N}/{options.replications}",
-                    lambda job=(kind, table, N, limit): [covered(*job, seed) for seed in many],
-                )
-                value, error = (np.array([run[part] for run in runs]) for part in ("d", "e"))
-                value *= np.where(value @ limit < 0, -1.0, 1.0)[:, None]
-                told = [run["level"] for run in runs]
-                levels = " / ".join(str(told.count(one)) for one in ("noise", "weak", "reliable"))
-                about = (np.abs(value - centre) <= 2.0 * error for centre in (value.mean(axis=0), limit))
-                covers = (f"{good.mean():.2f} ({good.mean(axis=0).min():.2f})" for good in about)
-                rows.append((kind, name, *cells, *covers, levels))
-                print(rows[-1], flush=True)
+        for name, kind in product(tables, options.kinds):
+            covers = _covers(store, name, kind, tables[name], seeds)
+            rows.append((kind, name, *_false(store, name, kind, tables[name], seeds), *covers))
+            print(rows[-1], flush=True)
     write(
         "honest-family",
         f"python -m benchmarks.honest_family --replications {options.replications}",
@@ -140,8 +156,9 @@ def main() -> None:
         "samples. Nothing to find (y or the second table shuffled; PCA: features that are independent and alike): per "
         "cent of fits that announce a direction, and that call it reliable. Then, n = 10,000 and y as it is: part of "
         "the entries of `directions_` within two `standard_errors_` of their mean over fits (worst feature), and of "
-        "the fit without noise on the whole table; verdicts (noise / weak / reliable).",
-        ("estimator", "table", "nothing, n = 1,000", "n = 10,000", "mean", "limit", "verdicts"),
+        "the fit without noise on the whole table; of fits on one and the same sample, within two `privacy_errors_` of "
+        "their mean; verdicts (noise / weak / reliable).",
+        ("estimator", "table", "nothing, n = 1,000", "n = 10,000", "mean", "limit", "noise alone", "verdicts"),
         rows,
     )
 

@@ -86,7 +86,7 @@ def by_features() -> list[tuple[object, ...]]:
 def by_workers(path: Path, n: int) -> list[tuple[object, ...]]:
     """The same file by this process and by one and two workers of a cluster; what is sent is counted, not sampled."""
     from sfumato.settings.dask import DaskAdder, local_cluster
-    from sfumato.statistics.wire import canonical, encode
+    from sfumato.statistics.wire import dump_json, encode
     from sfumato.sums import BoundedSum
     from sfumato.typing import IntArray
 
@@ -101,7 +101,7 @@ def by_workers(path: Path, n: int) -> list[tuple[object, ...]]:
     add = DaskAdder.sum
 
     def counted(self: DaskAdder, query: BoundedSum) -> IntArray:
-        asked.append(len(canonical(encode(query))))
+        asked.append(len(dump_json(encode(query))))
         answered.append(8 * int(np.prod(query.shape)))
         return add(self, query)
 

@@ -3,27 +3,16 @@
 Table 2 of Xia, Zhang and Cai, where two features matter; and designs in which up to ten do.
 """
 
-import csv
-from pathlib import Path
-
 import numpy as np
 from scipy.signal import lfilter
 
 from benchmarks.study import mean, replicate, write
 from sfumato import SIR, Bounds, PrivateSparseSIR, subspace_distance
+from sfumato.research.study import printed_table
 from sfumato.simulate import xia
 
-TABLES = Path(__file__).parents[1] / "src" / "sfumato" / "research" / "xia_tables.csv"
-BARS = {
-    ("M1", 1000, 1000): 0.10,
-    ("M1", 2000, 2000): 0.065,
-    ("M2", 2000, 2000): 0.085,
-    ("M2", 4000, 4000): 0.055,
-    ("M3", 2000, 2000): 0.17,
-    ("M3", 4000, 4000): 0.24,
-}
-
-
+BARS = {"M1": {1000: 0.10, 2000: 0.065}, "M2": {2000: 0.085, 4000: 0.055}, "M3": {2000: 0.17, 4000: 0.24}}
+"""Model and n = p: the bar."""
 DESIGNS = {
     ("contiguous", 1000, 2): 0.100,
     ("contiguous", 2000, 2): 0.065,
@@ -37,17 +26,6 @@ DESIGNS = {
     ("blocks", 4000, 5): 0.32,
 }
 """Design, n = p, features that matter: the bar. Of two features 1.3 times what one-shot screening had."""
-
-
-def printed() -> dict[tuple[str, int, int], float]:
-    """The paper's own DP-SSIR column."""
-    with TABLES.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["source"].endswith("002") and row["table"] == "2"]
-    return {
-        (row["model"], int(row["n"]), int(row["p"])): float(row["distance"])
-        for row in rows
-        if row["method"] == "DP-SSIR"
-    }
 
 
 def distances(model: str, n: int, p: int, seed: int) -> tuple[float, ...]:
@@ -125,10 +103,12 @@ def designs(replications: int) -> None:
 def main(replications: int) -> None:
     """All rows of the table."""
     rows = []
-    for (model, n, p), paper in printed().items():
+    for (model, n, p), printed in printed_table("002", 2).items():
+        paper = printed["DP-SSIR"]
         out = replicate(distances, replications, model, n, p)
         private, oracle = mean(out[:, 0]), mean(out[:, 1])
-        bar = BARS.get((model, n, p), 1.2 * oracle.mean if model == "M4" else paper)
+        bars = BARS.get(model, {}) if n == p else {}
+        bar = bars.get(n, 1.2 * oracle.mean if model == "M4" else paper)
         rows.append((model, n, p, private, f"{bar:.3f}", oracle, f"{out[:, 2].mean():.1f}", out[:, 3].mean(), paper))
         print(*rows[-1], flush=True)
     write(

@@ -47,6 +47,7 @@ def noisy():
 def few_stand_ins(monkeypatch):
     """Fits are judged by a few stand-ins only: as any number of them would be, but sooner and roughly."""
     from sfumato.forecast import assessment, belief, family
+    from sfumato.report import build
 
     for module, name, few in (
         (assessment, "BATCH", 3),
@@ -56,5 +57,14 @@ def few_stand_ins(monkeypatch):
         (belief, "PILOTS", 1),
         (belief, "PROBES", 1),
         (family, "PILOTS", 1),
+        (build, "DRAWS", 1),
+        (build, "USUAL_DRAWS", 1),
     ):
         monkeypatch.setattr(module, name, few)
+
+
+@pytest.fixture(autouse=True)
+def _sooner(request):
+    """Few stand-ins will do wherever what is said of errors is not what is tested; such tests are marked `judged`."""
+    if not request.node.get_closest_marker("judged"):
+        request.getfixturevalue("few_stand_ins")

@@ -57,8 +57,8 @@ def write(path, text):
 
 
 def pooled(source):
-    records = [records for part in source.parts() for records in source.read(part)]
-    return np.concatenate([r.x for r in records]), np.concatenate([r.y for r in records])
+    records = source.pooled()
+    return records.x, records.y
 
 
 def refusal(*args, **kwargs) -> str:

@@ -1,6 +1,8 @@
 """Bounds: the papers' rates, corrected where they are wrong, their conditions, constants only where one is known."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,6 +50,64 @@ def test_the_upper_rates_are_those_printed():
     missed, kept = limits.fsir_filter_failures(100, 1000, 5, 6, 4)
     assert missed == pytest.approx(5 * 4**1.5 * (16 * 6 * math.exp(-100 / 6) / math.e**2) ** 2)
     assert kept == pytest.approx(missed * 995 / 5)
+
+
+THEOREMS = {
+    "Xia, Zhang and Cai": {"1", "2", "3", "4", "5", "B.6", "B.7", "appendix A"},
+    "He, Zhang and Chen": {"4", "Lemma 5", "6", "8", "9", "10"},
+    "Wang, Smith and Xu": {"1", "2", "3", "4", "5"},
+    "Hu, Xiang, Liu and Wang": {"4", "8", "9", "10", "11", "12"},
+}
+"""Every theorem of the papers that states a loss, or what must vanish for a method to be consistent."""
+
+
+def test_every_theorem_of_the_papers_is_a_function():
+    page = (Path(__file__).parents[1] / "docs/explanation/limits.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|([^|]*)\| ([^|]+) \| (`[^|]+) \|$", page.split("## Theorem by theorem")[1], re.MULTILINE)
+    found, paper = {name: set() for name in THEOREMS}, ""
+    for name, theorems, functions in rows:
+        paper = name.strip() or paper
+        found[paper] |= set(theorems.split(", "))
+        assert all(callable(getattr(limits, function.strip("`"))) for function in functions.split(", "))
+    assert found == THEOREMS
+
+
+def test_theorem_five_may_hold_where_its_bound_says_nothing():
+    """Its conditions have log(n)^2, its bound log(n)^7."""
+    bound = limits.sparse_sir_upper(20_000, 500, 2, 0.5, 1e-5)
+    assert bound.holds and bound.value > 2.0
+
+
+def test_the_flow_against_the_records_own_eigenvector_has_no_sampling_term():
+    drawn, fixed = (limits.rayleigh_flow_upper(1e4, 20, 0.1, fixed_records=fixed) for fixed in (False, True))
+    assert fixed.sampling == 0.0 < drawn.sampling and fixed.privacy == drawn.privacy
+    approximate = limits.rayleigh_flow_upper(1e4, 20, epsilon=0.5, delta=1e-6, s=3)
+    assert approximate.privacy == pytest.approx(
+        3 * math.log(20) * math.log(1e4) * math.log(20) * 4 * math.log(1e6) / (1e8 * 0.25)
+    )
+    assert not limits.rayleigh_flow_upper(100, 20, 1e-6).holds
+    for wrong in ({}, {"epsilon": 1.0}, {"rho": 1.0, "delta": 0.1}, {"rho": 1.0, "epsilon": 1.0, "delta": 0.1}):
+        with pytest.raises(InputError, match="either rho or both epsilon and delta"):
+            limits.rayleigh_flow_upper(100, 20, **wrong)
+
+
+def test_the_excess_error_of_prediction_is_the_loss_where_x_are_signs():
+    """So a bound of the one is a bound of the other: over all 2^4 signs E x x' is the identity."""
+    signs = 2.0 * ((np.arange(16)[:, None] >> np.arange(4)) & 1) - 1.0
+    truth, found = np.array([1.0, 0, 0, 0]), np.array([0.7, 0.1, 0, -0.2])
+    assert np.mean((signs @ (found - truth)) ** 2) == pytest.approx(((found - truth) ** 2).sum())
+
+
+def test_what_fsir_leaves_out_is_what_stays_large_where_p_is_nearly_n():
+    terms = limits.fsir_terms(1e9, 1e9**0.5, 10, 1.0, 1e-5)
+    assert terms["covariance"] < 1e-3 and terms["noise of the covariance"] < 1
+    large = limits.fsir_terms(1e9, 1e9**0.9, 10, 1.0, 1e-5)
+    assert large["covariance"] < 0.2 and large["noise of the covariance"] > 100
+    assert (
+        limits.fsir_sparse_terms(10, 1000, 5, 6, 4)["slices"]
+        > 1
+        > limits.fsir_sparse_terms(1e4, 1000, 5, 6, 4)["slices"]
+    )
 
 
 def test_no_upper_bound_lies_below_the_lower_bound_of_its_problem():

@@ -93,8 +93,8 @@ def write(path, table):
 
 
 def rows_of(source):
-    chunks = [chunk for part in source.parts() for chunk in source.read(part)]
-    return np.concatenate([np.column_stack([chunk.x, chunk.y]) for chunk in chunks])
+    records = source.pooled()
+    return np.column_stack([records.x, records.y])
 
 
 @pytest.fixture

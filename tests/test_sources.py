@@ -39,8 +39,8 @@ def write(tmp_path):
 
 
 def everything(source):
-    chunks = [records for part in source.parts() for records in source.read(part)]
-    return np.concatenate([c.x for c in chunks]), np.concatenate([c.y for c in chunks])
+    records = source.pooled()
+    return records.x, records.y
 
 
 def test_a_file_is_read_as_its_table(write, columns):

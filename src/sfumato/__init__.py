@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sfumato.displays import set_displays
-from sfumato.methods.reporting import set_page_maker
 
 if TYPE_CHECKING:
     from sfumato.bounds import Bounds as Bounds
@@ -85,15 +84,8 @@ def __dir__() -> list[str]:
     return sorted([*_HOME, "__version__"])
 
 
-def _make_page(estimator: Any) -> str:
-    from sfumato.report.build import make_page
-
-    return make_page(estimator)
-
-
 def _load_displays() -> Any:
     return import_module("sfumato.report.notebook")
 
 
-set_displays(_load_displays)
-set_page_maker(_make_page)  # here, above all layers: `report` reads estimators, and an estimator has a `report`
+set_displays(_load_displays)  # here, above all layers: `report` reads estimators, and an estimator has a `report`

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato.errors import InputError
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 SEARCH = "search"
 """Said of bounds: buy them, even where public numbers say that they will hardly be found."""
@@ -232,7 +231,7 @@ def _positions(columns: Sequence[Any], n_features: int, names: Sequence[str] | N
         position = {name: next(free, -1) for name in columns if isinstance(name, str)}
     found = [position.get(c, -1) if isinstance(c, str) else c for c in columns]
     for column, j in zip(columns, found, strict=True):
-        if isinstance(j, bool) or not isinstance(j, Integral) or not 0 <= int(j) < n_features:
+        if not is_whole(j, 0, n_features - 1):
             raise InputError(f"{parameter}: there is no column {column!r}; give names or positions of columns of x.")
     if len({int(j) for j in found}) < len(found):
         raise InputError(f"{parameter}: a column is named twice, by name and by position; name it once.")

@@ -1,4 +1,4 @@
-"""Displays: who shows a fit, a plan or a ledger in a notebook, and draws its pictures.
+"""Displays: who shows a fit, a plan or a ledger in a notebook, draws its pictures and makes its page.
 
 What is shown is made by `sfumato.report`, which reads all of these, so they cannot import it: `sfumato` names it here.
 """

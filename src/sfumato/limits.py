@@ -6,17 +6,19 @@ coefficients, ``E (1 - cos)`` for the eigenvectors of DP-GEP. `root` is on the s
 printed rate is wrong the function has the corrected one and says so (docs/explanation/errata.md).
 
 Lower bounds: `sir`, `sparse_sir`, `sparse_pca`, `sir_zcdp`, `pca`, `local_regression`, `local_sum`,
-`label_regression`, `label_direction`. Upper bounds end in ``_upper``.
+`label_regression`, `label_direction`. Upper bounds end in ``_upper``; theorems that state no rate are functions that
+end in ``_terms``: what must vanish, by name.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sfumato.errors import InputError
 
 LOCAL_EPSILON = 23 / 35
 """Largest epsilon of the theorems of Wang, Smith and Xu (2018)."""
+_NEAR = "a start within a constant of the truth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,9 @@ def local_regression(n: float, p: float, epsilon: float, *, s: float = 1.0, inte
     """x and y both local: ``min(1, s p log p / (n eps^2))``, without the log if interactive.
 
     For one active feature Wang, Smith and Xu, Theorems 1 and 2; for s of them Zhu, Ding, Aggarwal, Xu and Wang (2024,
-    arXiv 2310.07367). In high dimension there is nothing to be had when x is private too.
+    arXiv 2310.07367). In high dimension there is nothing to be had when x is private too. With x uniform on the signs,
+    as in the theorems, ``E x x'`` is the identity, so that what the mean squared error of prediction exceeds the least
+    one by is the same loss: these are bounds of the paper's optimisation error, too.
 
     >>> local_regression(1e6, 50, 0.5, s=4).value / local_regression(1e6, 50, 0.5).value
     4.0
@@ -166,24 +170,39 @@ def sir_upper(n: float, p: float, epsilon: float, delta: float, eigengap: float 
     _positive(n=n, p=p, epsilon=epsilon, delta=delta, eigengap=eigengap)
     log_n, gap = math.log(max(n, math.e)), eigengap**2
     privacy = p**2 * math.log(1.0 / delta) * log_n**7 / (gap * n**2 * epsilon**2)
-    return _reached(p * log_n / (gap * n), privacy, n, eigengap, "Theorem 2", "a start within a constant of the truth")
+    sampling = p * log_n / (gap * n)
+    return _reached(sampling, privacy, (sampling, privacy), n, eigengap, "Theorem 2", _NEAR)
 
 
 def sir_start_upper(n: float, p: float, epsilon: float, delta: float, eigengap: float = 1.0) -> Limit:
     """DP-Ini reaches ``p / (lambda^2 n) + p^3 log(1/delta) / (lambda^2 n^2 eps^2)`` (the same, Theorem B.6)."""
     _positive(n=n, p=p, epsilon=epsilon, delta=delta, eigengap=eigengap)
     gap = eigengap**2
-    privacy = p**3 * math.log(1.0 / delta) / (gap * n**2 * epsilon**2)
-    return _reached(p / (gap * n), privacy, n, eigengap, "Theorem B.6", "slices as in Lemma 2")
+    sampling, privacy = p / (gap * n), p**3 * math.log(1.0 / delta) / (gap * n**2 * epsilon**2)
+    return _reached(sampling, privacy, (sampling, privacy), n, eigengap, "Theorem B.6", "slices as in Lemma 2")
 
 
 def sparse_sir_upper(n: float, p: float, s: float, epsilon: float, delta: float, eigengap: float = 1.0) -> Limit:
-    """DP-SSIR: ``s log p log n / (l^2 n) + s^2 log^2 p log^7 n log(1/delta) / (l^2 n^2 eps^2)`` (Theorem 5)."""
+    """DP-SSIR: ``s log p log n / (l^2 n) + s^2 log^2 p log^7 n log(1/delta) / (l^2 n^2 eps^2)`` (Theorem 5).
+
+    The theorem's conditions have log^2 n where its bound has log^7 n: they may hold where the bound says nothing.
+    """
     _positive(n=n, p=p, s=s, epsilon=epsilon, delta=delta, eigengap=eigengap)
     size, log_n, gap = s * math.log(max(p, 2.0)), math.log(max(n, math.e)), eigengap**2
-    privacy = size**2 * log_n**7 * math.log(1.0 / delta) / (gap * n**2 * epsilon**2)
-    sampling = size * log_n / (gap * n)
-    return _reached(sampling, privacy, n, eigengap, "Theorem 5", "a start near the truth, peels of order s")
+    noise = size**2 * math.log(1.0 / delta) / (gap * n**2 * epsilon**2)
+    needed = size / (gap * n), noise * log_n**2
+    sampling, privacy = size * log_n / (gap * n), noise * log_n**7
+    return _reached(sampling, privacy, needed, n, eigengap, "Theorem 5", f"{_NEAR}, peels of order s")
+
+
+def sparse_pca_upper(n: float, p: float, s: float, epsilon: float, delta: float) -> Limit:
+    """Algorithm 3 for sparse components: the rate of `sparse_sir_upper` for a constant gap (the same, appendix A).
+
+    >>> lower, upper = sparse_pca(1e6, 500, 3, 0.5, 1e-8), sparse_pca_upper(1e6, 500, 3, 0.5, 1e-8)
+    >>> lower.value < upper.value
+    True
+    """
+    return replace(sparse_sir_upper(n, p, s, epsilon, delta), source="Xia, Zhang and Cai, appendix A")
 
 
 def sparse_sir_start_terms(
@@ -216,18 +235,43 @@ def sir_dimension_penalties(
     return (p + p**3 * math.log(1.0 / delta) / (n * epsilon**2)) / eigengap**2, n
 
 
-def rayleigh_flow_upper(n: float, p: float, rho: float, s: float | None = None, failure: float = 0.05) -> Limit:
+def rayleigh_flow_upper(
+    n: float,
+    p: float,
+    rho: float | None = None,
+    s: float | None = None,
+    failure: float = 0.05,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    fixed_records: bool = False,
+) -> Limit:
     """Rayleigh flow, ``1 - cos``: ``p log p / n + p log p log n / (n^2 rho)`` (DP-GEP, Theorem 4; s for p: Theorem 8).
 
     The eigen-gap, the Crawford number and the condition of B are taken as constants; `failure` is the probability
-    with which the bound may not hold.
+    with which the bound may not hold. `epsilon` and `delta` in place of rho are Corollary 1: rho is then ``eps^2 / (4
+    log(1/delta))``. With `fixed_records` the truth is the eigenvector of the records themselves: no sampling term
+    (their (13) and (22); discriminants, Corollary 3). The theorems ask for ``nu < 1/2``, which no step size meets; nu
+    < 1 must be meant (docs/explanation/errata.md).
+
+    >>> rayleigh_flow_upper(1e5, 50, epsilon=1.0, delta=1e-6).value == rayleigh_flow_upper(
+    ...     1e5, 50, 1 / (4 * math.log(1e6))
+    ... ).value
+    True
     """
+    if rho is None and epsilon is not None and delta is not None:
+        _positive(epsilon=epsilon, delta=delta)
+        rho = epsilon**2 / (4.0 * math.log(1.0 / delta))
+    elif rho is None or epsilon is not None or delta is not None:
+        raise InputError("either rho or both epsilon and delta must be given; for instance rho=0.5.")
     _positive(n=n, p=p, rho=rho, failure=failure)
-    size = (p if s is None else s) * math.log(max(p, 2.0))
-    privacy = size * math.log(max(n, math.e)) * math.log(1.0 / failure) / (n**2 * rho)
-    conditions = "rho-zCDP, records of length at most one, a start within a constant of the truth"
+    size, tail = (p if s is None else s) * math.log(max(p, 2.0)), math.log(1.0 / failure)
+    privacy = size * math.log(max(n, math.e)) * tail / (n**2 * rho)
+    conditions = "rho-zCDP, records of length at most one, a start within a constant of the truth, nu < 1"
     source = f"DP-GEP, Theorem {4 if s is None else 8}"
-    return Limit(size / n, privacy, n >= size, source, conditions, side="upper")
+    return Limit(
+        0.0 if fixed_records else size / n, privacy, n >= size and privacy <= 1.0, source, conditions, side="upper"
+    )
 
 
 def fsir_kernel_upper(
@@ -254,6 +298,42 @@ def fsir_kernel_upper(
     conditions = "spectral norm of the kernel; n_0^2 eps^2 large against R^4 H^(2v-1) p^3 log(2/delta)"
     holds = least**2 * epsilon**2 >= needed
     return Limit(sampling, 0.0, holds, "He, Zhang and Chen, Theorem 4", conditions, side="upper")
+
+
+def fsir_terms(
+    n: float, p: float, slices: float, epsilon: float, delta: float, *, truncation: float = 1.0, stability: float = 1.0
+) -> dict[str, float]:
+    """What must vanish for FSIR's directions to be consistent (He, Zhang and Chen, Theorem 6, corrected), by name.
+
+    The last term is missing in the paper.
+
+    >>> few, many = (max(fsir_terms(n, 10, n**0.1, 1.0, 1e-5).values()) for n in (1e6, 1e9))
+    >>> many < few
+    True
+    """
+    kernel = fsir_kernel_upper(n, p, slices, epsilon, delta, truncation=truncation, stability=stability)
+    needed = truncation**4 * slices ** (2 * stability - 1) * p**3 * math.log(2.0 / delta)
+    return {
+        "kernel": kernel.value,
+        "noise of the means": needed / ((n / slices) ** 2 * epsilon**2),
+        "covariance": p / n,
+        "noise of the covariance": fsir_covariance_noise(n, p, epsilon, delta),
+    }
+
+
+def fsir_sparse_terms(
+    smallest: float, p: float, s: float, slices: float, sites: float, strength: float = 1.0
+) -> dict[str, float]:
+    """What must vanish for FSIR to be consistent in high dimension (Theorems 9 and 10), by name.
+
+    The chances of `fsir_filter_failures`, and ``H log H`` against ``n_0 strength / H``, the smaller of the two numbers
+    that the theorems name, its constants one.
+
+    >>> list(fsir_sparse_terms(500, 1000, 5, 6, 10))
+    ['missed', 'kept', 'slices']
+    """
+    missed, kept = fsir_filter_failures(smallest, p, s, slices, sites, strength)
+    return {"missed": missed, "kept": kept, "slices": slices**2 * math.log(max(slices, 2.0)) / (smallest * strength)}
 
 
 def fsir_covariance_noise(n: float, p: float, epsilon: float, delta: float) -> float:
@@ -316,9 +396,12 @@ def _inverse_regression(
     )
 
 
-def _reached(sampling: float, privacy: float, n: float, eigengap: float, name: str, more: str) -> Limit:
-    conditions = f"bounded x, n^(2/3) lambda^2 and both terms' inverses large, {more}"
-    holds = max(sampling, privacy, n ** (-2.0 / 3.0) / eigengap**2) <= 1.0
+def _reached(
+    sampling: float, privacy: float, needed: tuple[float, float], n: float, eigengap: float, name: str, more: str
+) -> Limit:
+    """An upper bound of Xia, Zhang and Cai; `needed` are the two terms that the theorem asks to be small."""
+    conditions = f"bounded x, n^(2/3) lambda^2 and the inverses of both terms large, {more}"
+    holds = max(*needed, n ** (-2.0 / 3.0) / eigengap**2) <= 1.0
     return Limit(sampling, privacy, holds, f"Xia, Zhang and Cai, {name}", conditions, side="upper")
 
 

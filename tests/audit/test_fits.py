@@ -17,7 +17,7 @@ from sfumato.privacy.asking import drive
 from sfumato.privacy.noise import SeededNoise, gumbel_argtop
 from sfumato.records import Records, Response
 from sfumato.statistics.histograms import Bins
-from sfumato.statistics.quantiles import QuantileScores
+from sfumato.statistics.scores import QuantileScores
 
 RELATIONS = ("replace", "add-remove")
 DELTA = 1e-6

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import pytest
 import websocket
+from tests.web.served import stop
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage")
@@ -24,6 +26,22 @@ QUIET = ("--disable-background-networking", "--disable-component-update", "--dis
 def program() -> str | None:
     """The browser, if there is one."""
     return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+
+
+needs_chromium = pytest.mark.skipif(
+    program() is None, reason="no Chromium on this machine; install chromium to run these"
+)
+CONTRASTS = """(selector => {
+  const rgb = text => text.match(/[\\d.]+/g).map(Number);
+  const part = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  const ground = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor);
+    if (c.length < 4 || c[3] > 0.99) return c; } return [255, 255, 255]; };
+  return [...document.querySelectorAll(selector)]
+    .filter(e => (e.innerText || e.value) && e.offsetParent && !e.closest('.top')).map(e => {
+      const a = light(rgb(getComputedStyle(e).color)), b = light(ground(e));
+      return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); });
+})"""
 
 
 class Tab:
@@ -48,6 +66,10 @@ class Tab:
         with closing(Tab(f"{self._address.rpartition('/')[0]}/{target}")) as other:
             yield other
         self.send("Target.closeTarget", targetId=target)
+
+    def contrasts(self, selector: str) -> list[float]:
+        """Of every text in these elements with what is behind it."""
+        return [float(ratio) for ratio in self.js(f"{CONTRASTS}({json.dumps(selector)})")]
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Call a method of the protocol and wait for its answer."""
@@ -133,12 +155,7 @@ def browsing() -> Iterator[Tab]:
             with closing(Tab(_address(Path(folder) / "DevToolsActivePort", process))) as tab:
                 yield tab
         finally:
-            process.terminate()
-            try:
-                process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(timeout=20)
+            stop(process)
 
 
 @contextmanager

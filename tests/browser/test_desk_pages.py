@@ -8,26 +8,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.browser.chromium import Tab, browsing, program
+from tests.browser.chromium import Tab, browsing, needs_chromium
 from tests.web.served import serving, write_patients, write_slow
 
 from sfumato import Budget, FileLedger
 from sfumato.model import load_model
 
-pytestmark = pytest.mark.skipif(program() is None, reason="no Chromium on this machine; install chromium to run these")
+pytestmark = needs_chromium
 
-CONTRAST = """(() => {
-  const rgb = text => text.match(/[\\d.]+/g).map(Number);
-  const part = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
-  const ground = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor);
-    if (c.length < 4 || c[3] > 0.99) return c; } return [255, 255, 255]; };
-  return Math.min(...[...document.querySelectorAll('main p, main td, main th, main li, label, legend, button, select, '
-      + 'main input:not([type]), main a, main summary, main h2, dt, dd, footer p')]
-    .filter(e => (e.innerText || e.value) && e.offsetParent && !e.closest('.top')).map(e => {
-      const a = light(rgb(getComputedStyle(e).color)), b = light(ground(e));
-      return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); }));
-})()"""
+TEXTS = (
+    "main p, main td, main th, main li, label, legend, button, select, main input:not([type]), main a, main summary, "
+    "main h2, dt, dd, footer p"
+)
 UNNAMED = """[...document.querySelectorAll(':is(input, select, textarea, button, progress, [role=meter])')]
   .filter(e => e.type !== 'hidden' && !(e.labels && e.labels.length && e.labels[0].textContent.trim())
     && !e.getAttribute('aria-label') && !e.innerText).map(e => e.outerHTML)"""
@@ -98,7 +90,7 @@ def looks_right(tab: Tab) -> None:
     """Enough contrast by day and night, nothing cut off on a phone, a name for every control."""
     for scheme in ("light", "dark"):
         tab.look(scheme=scheme)
-        assert tab.js(CONTRAST) >= 4.5, tab.js("location.href")
+        assert min(tab.contrasts(TEXTS)) >= 4.5, tab.js("location.href")
     for width in (390, 768):
         tab.look(width=width)
         assert tab.js("document.documentElement.scrollWidth") <= width, tab.js("location.href")

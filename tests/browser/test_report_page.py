@@ -5,24 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.browser.chromium import Tab, browsing, program
+from tests.browser.chromium import Tab, browsing, needs_chromium
 
 from sfumato import Bounds, PrivateSIR
 from sfumato.report.build import build_document
 
-pytestmark = pytest.mark.skipif(program() is None, reason="no Chromium on this machine; install chromium to run these")
-
-CONTRAST = """(() => {
-  const rgb = text => text.match(/[\\d.]+/g).map(Number);
-  const part = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
-  const ground = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor);
-    if (c.length < 4 || c[3] > 0.99) return c; } return [255, 255, 255]; };
-  return [...document.querySelectorAll('main p, main td, main th, main dt, main dd, h1, h2, h3, a, summary, li, pre')]
-    .filter(e => e.innerText && e.offsetParent && !e.closest('.top')).map(e => {
-      const a = light(rgb(getComputedStyle(e).color)), b = light(ground(e));
-      return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); });
-})()"""
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +102,7 @@ def test_enter_opens_the_numbers_behind_a_chart(page):
 def test_every_text_has_enough_contrast(scheme, page):
     page.look(scheme=scheme)
     page.js("document.querySelectorAll('details').forEach(d => d.open = true)")
-    ratios = page.js(CONTRAST)
+    ratios = page.contrasts("main p, main td, main th, main dt, main dd, h1, h2, h3, a, summary, li, pre")
     assert len(ratios) > 60 and min(ratios) >= 4.5  # WCAG 2.2, level AA
     ground = page.js("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, ground[4:-1].split(","))) < 150) == (scheme == "dark")

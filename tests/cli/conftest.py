@@ -1,6 +1,7 @@
 """Tables to run commands on, and a way to run them."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -56,9 +57,14 @@ def start(here):
     def run(*words: str, **options) -> subprocess.Popen[bytes]:
         environment = os.environ | {"COLUMNS": "100"} | options.pop("env", {})
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-        return subprocess.Popen([*program, *words], cwd=here, env=environment, **streams)
+        return subprocess.Popen([*program, *words], cwd=here, env=environment, preexec_fn=_hear_interrupts, **streams)
 
     return run
+
+
+def _hear_interrupts() -> None:
+    """A shell that runs the tests in the background makes them, and what they start, deaf to SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 FIT = ("fit", "patients.csv", "-y", "los", "--features", "age,weight,dose", "--bounds", "bounds.toml")

@@ -13,8 +13,6 @@ import sfumato as library
 from sfumato import datasets
 from sfumato.model import load_model
 
-pytestmark = pytest.mark.usefixtures("few_stand_ins")  # what is said of the errors is not what is tested
-
 
 @pytest.fixture
 def model(sfumato, here, fit_words):

@@ -14,8 +14,6 @@ from sfumato.cli import output
 from sfumato.cli.app import app
 from sfumato.privacy.ledger import FileLedger, disk
 
-pytestmark = pytest.mark.usefixtures("few_stand_ins")  # what is said of the errors is not what is tested
-
 BOUNDS = '[bounds]\n"age" = [-4, 4]\n"weight" = [-4, 4]\n"dose" = [-4, 4]\n'
 UNTIL_STOPPED = {"federated site", "federated server", "serve"}  # servers: see tests/federated and tests/web
 FIT = "fit patients.csv -y los --features age,weight,dose --bounds bounds.toml --no-picture"

@@ -57,7 +57,7 @@ def test_a_second_run_replaces_the_first_and_says_that_both_were_paid_for(sfumat
     assert (here / "los" / "notes.txt").read_text() == "mine"
 
 
-def test_every_format_gives_the_same_directions_with_the_same_seed(few_stand_ins, sfumato, here, patients, fit_words):
+def test_every_format_gives_the_same_directions_with_the_same_seed(sfumato, here, patients, fit_words):
     table = pcsv.read_csv(patients)
     pq.write_table(table, here / "p.parquet")
     feather.write_feather(table, here / "p.feather")

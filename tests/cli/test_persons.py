@@ -11,8 +11,6 @@ from sfumato.model import load_model
 from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.unit import Unit
 
-pytestmark = pytest.mark.usefixtures("few_stand_ins")  # what is said of the errors is not what is tested
-
 
 @pytest.fixture
 def visits(here):

@@ -13,8 +13,6 @@ from sfumato.cli import fit, output
 from sfumato.model import load_model
 from sfumato.privacy.ledger import FileLedger
 
-pytestmark = pytest.mark.usefixtures("few_stand_ins")  # what is said of the errors is not what is tested
-
 NAMES = ["directions.csv", "model.json", "report.html"]
 
 

@@ -12,8 +12,6 @@ from sfumato import Bounds, PrivateSIR
 from sfumato.model import save_model
 from sfumato.simulate import xia
 
-pytestmark = pytest.mark.usefixtures("few_stand_ins")  # what is said of the errors is not what is tested
-
 
 def test_excluded_columns_are_no_features(sfumato):
     code, out, err = sfumato("fit", "patients.csv", "-y", "los", "--exclude", "war*,dose", "--dry-run")

@@ -13,17 +13,13 @@ from sfumato.bounds import Bounds
 from sfumato.records import Records
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.statistics import histograms
-from sfumato.statistics.columns import OfColumn, OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.moments import Moments
-from sfumato.statistics.parts import Part
+from sfumato.statistics.histograms import ProjectionHistogram
+from sfumato.statistics.moments import Moments, SquareSums
+from sfumato.statistics.parts import OfColumn, OnColumns, Part
 from sfumato.statistics.persons import PerPerson
-from sfumato.statistics.pictures import ProjectionHistogram
-from sfumato.statistics.quantiles import QuantileScores
-from sfumato.statistics.scores import SignResiduals, Signs, SignScores
-from sfumato.statistics.slice_seconds import SliceSecondMoments
-from sfumato.statistics.slices import SlicedMoments
-from sfumato.statistics.squares import SquareSums
+from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
+from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
 

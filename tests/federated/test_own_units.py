@@ -8,8 +8,7 @@ from sfumato.federated import simulate
 from sfumato.federated.task import least_records
 from sfumato.release import Release
 from sfumato.research import DPSIR
-from sfumato.settings.federated import FederatedCurator
-from sfumato.settings.merging import weights_of
+from sfumato.settings.federated import FederatedCurator, weights_of
 from sfumato.simulate import he
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 

@@ -9,9 +9,9 @@ from sfumato import PrivateSIR, PrivateSparseSIR
 from sfumato.federated import SitesLostError, simulate
 from sfumato.federated.coordinator import fit_remote
 from sfumato.federated.site import handle
-from sfumato.federated.wire import dump_json
 from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.unit import Unit
+from sfumato.statistics.wire import dump_json
 
 SITES = ("h0", "h1", "h2")
 

@@ -7,11 +7,11 @@ import pytest
 
 from sfumato import Bounds, Budget
 from sfumato.federated.site import handle
-from sfumato.federated.wire import dump_json, encode
 from sfumato.privacy.events import Selection
 from sfumato.privacy.ledger import FileLedger
 from sfumato.statistics.histograms import Bins, OctaveHistograms, ResponseHistogram, octave_edges
-from sfumato.statistics.squares import SquareSums
+from sfumato.statistics.moments import SquareSums
+from sfumato.statistics.wire import dump_json, encode
 
 RUN = "ab" * 8
 TERMS = {

@@ -7,25 +7,23 @@ import numpy as np
 import pytest
 
 from sfumato.bounds import Bounds
-from sfumato.federated.checks import check
+from sfumato.federated.checks import SiteDecoder, check
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.store import Store
 from sfumato.federated.terms import KNOWN, question_kind
-from sfumato.federated.wire import Decoder, RefusedError, dump_json, encode
 from sfumato.methods import FAMILY, load
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records, Response
 from sfumato.statistics import histograms
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.moments import Moments
-from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.histograms import ProjectionHistogram
+from sfumato.statistics.moments import Moments, SquareSums
+from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.scores import SignScores
-from sfumato.statistics.slice_seconds import SliceSecondMoments
-from sfumato.statistics.slices import SlicedMoments
-from sfumato.statistics.squares import SquareSums
+from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
+from sfumato.statistics.wire import RefusedError, dump_json, encode
 
 P = 3
 FACTS = SiteFacts(P, 50, Response())
@@ -57,7 +55,7 @@ RECORDS = Records(np.random.default_rng(0).normal(size=(50, P)), np.random.defau
 
 @pytest.mark.parametrize("query", [*QUERIES, TWO, LIMITED], ids=lambda query: type(query).__name__)
 def test_a_question_read_back_gives_the_same_sum_and_the_same_noise(query):
-    back = Decoder().query(json.loads(dump_json(encode(query))))
+    back = SiteDecoder().query(json.loads(dump_json(encode(query))))
     check(back, FACTS)
     np.testing.assert_array_equal(back.of(RECORDS), query.of(RECORDS))
     event = Gaussian(0.5)
@@ -92,7 +90,7 @@ def test_one_bin_for_everybody_may_be_asked_for_whatever_the_response_is():
 
 
 def test_equal_parts_become_one_object_so_that_records_are_whitened_once():
-    decoder = Decoder()
+    decoder = SiteDecoder()
     first, second = (decoder.query(encode(query)) for query in (ResidualHistogram(RESIDUAL), QUERIES[7]))
     assert first.residual.whitening is second.whitening
 
@@ -140,7 +138,7 @@ def _floats(*shape):
 )
 def test_what_is_not_a_known_question_is_refused(data):
     with pytest.raises(RefusedError):
-        Decoder().query(data)
+        SiteDecoder().query(data)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +191,7 @@ def test_what_is_not_a_known_question_is_refused(data):
 )
 def test_parameters_a_bound_was_not_proved_for_are_refused(data):
     with pytest.raises(RefusedError):
-        check(Decoder().query(data), FACTS)
+        check(SiteDecoder().query(data), FACTS)
 
 
 def test_an_answer_that_would_fill_the_memory_is_refused():

@@ -91,7 +91,7 @@ def test_auto_takes_the_mechanism_with_the_least_noise():
 
 
 def test_noise_is_below_the_papers_at_the_same_guarantee():
-    """DP-IHT prints sigma^2 = 32 C^2 ln(1.25 / delta) / eps^2 for |y| <= 2 C (entry 27 of the errata)."""
+    """DP-IHT prints sigma^2 = 32 C^2 ln(1.25 / delta) / eps^2 for |y| <= 2 C (entry 33 of the errata)."""
     printed = math.sqrt(32 * math.log(1.25 / 1e-6))
     assert NumberRandomiser(-2, 2, 1.0, 1e-6, "gaussian").noise_std < 0.81 * printed
     assert NumberRandomiser(-2, 2, 1.0, 1e-6).noise_std < 0.21 * printed

@@ -5,7 +5,7 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sfumato import Bounds, Budget, Ledger, PrivateLDA, SfumatoError, subspace_distance
+from sfumato import Bounds, PrivateLDA, SfumatoError, subspace_distance
 from sfumato.datasets import load_pendigits
 
 BOX = Bounds(-8, 8)
@@ -90,16 +90,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_bad_parameters_are_refused_and_nothing_is_spent(name):
-    options, words = REFUSED[name]
-    ledger = Ledger(Budget.approximate(10.0, 1e-6), "replace")
+@pytest.mark.parametrize(("options", "words"), REFUSED.values(), ids=REFUSED)
+def test_bad_parameters_are_refused_and_nothing_is_spent(options, words, unspent):
     x, y, _ = trees(50)
     with pytest.raises(SfumatoError, match=words):
-        PrivateLDA(ledger=ledger, **options).fit(x, y)
+        PrivateLDA(ledger=unspent, **options).fit(x, y)
     with pytest.raises(SfumatoError, match="requires y"):
-        PrivateLDA(ledger=ledger).fit(x)
-    assert len(ledger) == 0
+        PrivateLDA(ledger=unspent).fit(x)
 
 
 EDGES = {
@@ -115,7 +112,7 @@ EDGES = {
 
 @pytest.mark.parametrize("classes", [None, ["a", "b"]], ids=["found", "declared"])
 @pytest.mark.parametrize("name", EDGES)
-def test_nothing_inside_the_domain_raises_or_warns(name, classes, few_stand_ins):
+def test_nothing_inside_the_domain_raises_or_warns(name, classes):
     x, y = EDGES[name]
     for bounds in ("search", Bounds(-1, 1)):
         for relation in ("replace", "add-remove"):

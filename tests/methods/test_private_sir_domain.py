@@ -7,8 +7,6 @@ import pytest
 
 from sfumato import Bounds, PrivacyWarning, PrivateSIR
 
-pytestmark = pytest.mark.usefixtures("few_stand_ins")  # what is said of the errors is not what is tested
-
 RNG = np.random.default_rng(0)
 
 

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from sfumato import Bounds, PrivateCCA, PrivateDR, PrivateLDA, PrivatePCA, PrivatePHD, PrivateSAVE
+from sfumato import Bounds, PrivateCCA, PrivateDR, PrivateLDA, PrivatePCA, PrivatePHD, PrivateSAVE, PrivateSIR
 
 N = 20_000
 RNG = np.random.default_rng(0)
@@ -24,6 +24,7 @@ CASES = {
 }
 
 
+@pytest.mark.judged
 @pytest.mark.parametrize("name", CASES)
 def test_a_clear_direction_is_reliable_and_noise_is_part_of_its_error(name):
     kind, more, x, y = CASES[name]
@@ -36,6 +37,7 @@ def test_a_clear_direction_is_reliable_and_noise_is_part_of_its_error(name):
     assert np.linalg.norm(fit.privacy_errors_) < 1.5 * np.linalg.norm(fit.standard_errors_)
 
 
+@pytest.mark.judged
 @pytest.mark.parametrize("name", ["save", "lda", "cca"])
 def test_shuffled_responses_are_not_called_reliable(name):
     kind, more, x, y = CASES[name]
@@ -43,8 +45,38 @@ def test_shuffled_responses_are_not_called_reliable(name):
     assert fit.verdict_.level != "reliable" and fit.standard_errors_.max() > 0.1
 
 
-def test_a_fit_is_judged_alike_after_it_was_pickled(few_stand_ins):
+def test_a_fit_is_judged_alike_after_it_was_pickled():
     kind, more, x, y = CASES["lda"]
     fit = kind(**KNOWN, **more).fit(x, y)
     again = pickle.loads(pickle.dumps(fit))
     assert np.array_equal(again.standard_errors_, fit.standard_errors_) and again.verdict_ == fit.verdict_
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_two_fits_of_mostly_equal_responses_differ_by_no_more_than_they_say():
+    known = {"bounds": Bounds([20, 7, 0, 0], [90, 48, 4, 1]), "n_directions": 1, "method": "descent"}
+    fits = []
+    for seed in (0, 1):
+        rng = np.random.default_rng(seed)
+        age, bmi, visits = rng.uniform(20, 90, N // 2), rng.normal(27, 5, N // 2), rng.poisson(0.15, N // 2)
+        smoker = rng.random(N // 2) < 0.2
+        need = 0.05 * (age - 55) + 0.6 * visits + 0.8 * smoker + rng.logistic(size=N // 2)
+        x = np.column_stack([age, bmi, visits, smoker])
+        fits.append(PrivateSIR(random_state=seed, **known).fit(x, np.where(need > 2.2, np.exp(need), 0.0)))
+    one, other = fits
+    apart = np.abs(one.directions_ - other.directions_ * np.sign((one.loadings_ * other.loadings_).sum()))
+    assert (apart < 4.0 * np.hypot(one.standard_errors_, other.standard_errors_)).all()
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_a_fit_is_not_called_reliable_where_a_scale_is_a_guess(few_stand_ins):
+    y = X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=N)
+    levels = {}
+    for value in (0.0, 7.0):  # far from zero a feature without spread is taken for so wide that it weighs nothing
+        x = np.column_stack([X, np.full(N, value)])
+        fit = PrivateSIR(n_directions=1, random_state=0).fit(x, y)
+        assert fit.unseen_features_.tolist() == [4]
+        levels[value] = fit.verdict_.level
+    given = PrivateSIR(n_directions=1, bounds={4: (0, 1)}, random_state=0)
+    given.fit(np.column_stack([X, np.zeros(N)]), y)
+    assert levels == {0.0: "weak", 7.0: "reliable"} and given.verdict_.level == "reliable"

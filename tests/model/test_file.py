@@ -19,8 +19,6 @@ from sfumato.report.account import marks_in
 from sfumato.report.build import build_document
 from sfumato.sources.columns import Columns
 
-pytestmark = pytest.mark.usefixtures("few_stand_ins")  # what is said of the errors is not what is tested
-
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = ["age", "weight", "ward=west"]
 

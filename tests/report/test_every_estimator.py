@@ -13,8 +13,6 @@ from sfumato.report.build import build_document
 from sfumato.report.html import render
 from sfumato.research import DPSIR
 
-pytestmark = pytest.mark.usefixtures("few_stand_ins")  # what is said of the errors is not what is tested
-
 N, P = 3001, 6
 BOX = sf.Bounds(-5, 5)
 CASES = {
@@ -140,6 +138,7 @@ def test_a_shared_ledger_does_not_tell_of_other_runs(records, tmp_path):
     assert sum(row.share for row in shown.ledger) == pytest.approx(1.0)
 
 
+@pytest.mark.judged
 def test_what_if_falls_with_budget_and_records_and_meets_the_forecast(fitted):
     seen = build_document(fitted("sir")).what_if
     assert seen is not None and seen.sizes[seen.here[0]] == N and seen.budgets[seen.here[1]] == 1.0

@@ -1,15 +1,19 @@
 """One worked number for each entry of docs/explanation/errata.md that has one."""
 
+import csv
 import math
 import warnings
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
-from sfumato import PrivacyWarning, limits, subspace_distance
+from sfumato import SIR, PrivacyWarning, limits, subspace_distance
 from sfumato.privacy.accounting import gdp_delta, gdp_mu
 from sfumato.research.fsir import _means, fsir_paper, pseudo_values
-from sfumato.simulate import he
+from sfumato.research.he_tables import SLICES, TRUNCATION, delta_of
+from sfumato.research.study import printed_table
+from sfumato.simulate import he, xia
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "printed", "needed"), [(1, 1e-5, 3.393, 3.731), (2, 1e-8, 2.146, 2.653)])
@@ -273,3 +277,55 @@ def test_iht_labels_reach_further_than_their_noise_is_made_for(s: int, true_delt
     """C = 1, (1, 1e-5) claimed: noise for |y| <= 2, but |<theta, x>| + C reaches sqrt(s) + 1."""
     sigma = math.sqrt(32 * math.log(1.25 / 1e-5))
     assert gdp_delta(2 * (math.sqrt(s) + 1) / sigma, 1.0) == pytest.approx(true_delta, rel=0.1)
+
+
+def test_the_captions_delta_lets_every_thirteenth_record_be_published():
+    """Publishing each record with probability delta is (0, delta)-private; n delta records are expected."""
+    assert delta_of(500, SLICES) == pytest.approx(0.0764, abs=5e-5)
+    expected = {n: n * delta_of(n, SLICES) for n in TRUNCATION}
+    assert expected[500] == pytest.approx(38.2, abs=0.1) and min(expected.values()) > 30
+
+
+def test_what_is_printed_in_parentheses_cannot_be_standard_errors():
+    """Distances to one direction lie in [0, sqrt(2)]: they deviate by half of that at most, means of 400 by a 20th."""
+    text = files("sfumato.research").joinpath("he_tables.csv").read_text(encoding="utf-8")
+    printed = [float(row["std"]) for row in csv.DictReader(text.splitlines()) if row["model"] in ("I", "II")]
+    most = math.sqrt(2) / 2 / math.sqrt(400)
+    assert most == pytest.approx(0.0354, abs=5e-5)
+    assert max(printed) == 0.344 and sum(value > most for value in printed) > len(printed) / 2
+
+
+def test_no_step_size_meets_the_assumption_of_the_flows_theorems():
+    """nu < 1/2 with eta lambda_max(B) < 1 / (1 + c): nu is above sqrt(7/8) whatever is chosen."""
+    rng = np.random.default_rng(0)
+    c, gamma, condition = rng.random(100_000), rng.random(100_000), 10 ** rng.uniform(0, 4, 100_000)
+    smallest = 10 ** rng.uniform(-4, 4, 100_000)
+    eta = rng.random(100_000) / ((1 + c) * smallest * condition)  # of B's largest eigenvalue
+    upper = (1 + c) / (1 - c)
+    nu = np.sqrt(1 - (1 + c) / 8 * eta * smallest * (1 - gamma) / (upper * condition + gamma))
+    assert nu.min() > math.sqrt(7 / 8) > 0.5
+
+
+def test_the_oracles_column_of_m2_is_that_of_half_the_records_its_rows_name():
+    """Table 2, (2000, 2000) and (4000, 2000): 0.082 and 0.059; the text has n of 1000 and 2000."""
+    found = {}
+    for n in (1000, 2000, 4000):
+        samples = (xia("M2", n=n, p=6, high_dimensional=True, random_state=seed) for seed in range(40))
+        losses = [subspace_distance(SIR(1, n_slices=10).fit(s.x, s.y).directions_, s.directions) for s in samples]
+        found[n] = np.mean(losses), np.std(losses) / math.sqrt(40)
+    for row in (2000, 4000):
+        printed = printed_table("002", 2)["M2", row, 2000]["Oracle-SIR"]
+        by_text, by_table = found[row // 2], found[row]
+        assert abs(by_text[0] - printed) < 3 * by_text[1]
+        assert abs(by_table[0] - printed) > 5 * by_table[1]
+
+
+def test_a_step_on_a_part_needs_t_over_n_and_not_its_root():
+    """Lemma 3: a mean over one of T parts moves T times as far as a mean over all, whatever the record."""
+    n, parts = 400, 8
+    x = np.random.default_rng(9).uniform(-1, 1, n)
+    moved = x.copy()
+    moved[0] = -x[0]
+    whole, part = (abs(z[:m].mean() - w[:m].mean()) for m in (n, n // parts) for z, w in ((x, moved),))
+    assert part / whole == pytest.approx(parts)
+    assert parts > math.sqrt(parts)

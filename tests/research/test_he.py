@@ -22,8 +22,8 @@ from sfumato.research.he_tables import (
 from sfumato.research.many_sites import MergedSites, WideSites, far_signs
 from sfumato.simulate import he
 from sfumato.sources import ArraySource
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import Bins, ResponseHistogram
+from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.scores import SignScores
 
 

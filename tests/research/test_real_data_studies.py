@@ -23,6 +23,7 @@ from sfumato.research.real_data import (
     flight_scatter,
     flights,
     lasso_sir,
+    market_fits,
     more_records,
     read,
     supermarket,
@@ -68,9 +69,28 @@ def test_lasso_sir_finds_the_two_features_of_a_curved_link():
 
 
 def test_table_3_compares_every_method_on_the_given_table(table):
-    measured = supermarket(str(table / "table.csv"), 1000.0, 0)
+    measured = supermarket(str(table / "table.csv"), 1000.0, "newest", 0)
     assert set(measured) == {"Lasso-SIR", "DP-SIni paper", "DP-SSIR paper", "DP-TRF paper", "DP-SSIR tight", "sfumato"}
     assert measured["Lasso-SIR"] > 0.9 and measured["sfumato"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("version", "printed"),
+    [("newest", ("paper", 7, 7, 464**-1.1)), ("first", ("first", 3, 10, 464**-1.01))],
+)
+def test_table_3_has_the_slices_features_and_delta_of_its_version(version, printed):
+    made = market_fits(2.0, version, 464)
+    papers = [fit for name, fit in made.items() if name.endswith("paper")]
+    assert {(fit.calibration, fit.n_slices, fit.max_features, fit.delta) for fit in papers} == {printed}
+    assert made["DP-SSIR tight"].n_slices == printed[1] and len(papers) == 3
+
+
+def test_table_3_does_not_depend_on_the_scale_of_the_response(table, tmp_path):
+    """The paper standardises all variables; arctan of a response far from zero would fall in one bin."""
+    x, y = read(str(table / "table.csv"))
+    columns = {"y": 1e5 + 100.0 * y, **{f"f{j}": x[:, j] for j in range(20)}}
+    pa.csv.write_csv(pa.table(columns), tmp_path / "far.csv")
+    assert supermarket(str(tmp_path / "far.csv"), 1e6, "newest", 0)["DP-SSIR tight"] > 0.9
 
 
 def test_sixty_times_the_records_are_enough_at_epsilon_1(table):

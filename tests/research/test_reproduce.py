@@ -1,7 +1,10 @@
 """Published tables: all are listed, each row runs, what is finished is kept."""
 
 import json
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+from typing import get_args
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,18 +14,32 @@ from typer.testing import CliRunner
 
 from sfumato import SIR, InputError, subspace_distance
 from sfumato.cli.reproduce import reproduce
-from sfumato.research import run
+from sfumato.research import catalogue, run
 from sfumato.research.pages import colours, page, verdict
 from sfumato.research.printed_noise import step_noise
 from sfumato.research.study import Row, printed_table, summarise
-from sfumato.research.xia_tables import high_dimension, high_fits, low_dimension, low_fits, slice_study
+from sfumato.research.xia_tables import (
+    fixed_coefficients,
+    high_dimension,
+    high_fits,
+    low_dimension,
+    low_fits,
+    sir_with_chosen,
+    slice_study,
+)
 from sfumato.simulate import xia
 
 app = typer.Typer()
 app.command()(reproduce)
-LOW = {"SIR", "DP-SIR full batch", "sfumato", "k-hat paper", "k-hat tight"} | {
-    f"DP-{m} {c}" for m in ("Ini", "SIR", "RF") for c in ("paper", "tight")
-}
+LOW = {
+    "SIR",
+    "DP-SIR full batch",
+    "sfumato",
+    "k-hat paper",
+    "k-hat tight",
+    "SIR, k chosen",
+    "k-hat without privacy",
+} | {f"DP-{m} {c}" for m in ("Ini", "SIR", "RF") for c in ("paper", "tight")}
 HIGH = {"Oracle-SIR", "sfumato"} | {f"DP-{m} {c}" for m in ("SIni", "SSIR", "TRF") for c in ("paper", "tight")}
 
 
@@ -35,12 +52,80 @@ def small(monkeypatch):
     return study
 
 
-def test_every_table_and_figure_is_listed():
+PRINTED = {
+    catalogue.FIRST: {"Table 1", "Table 2", "Table 3", "Figure 1", "Figure 2"},
+    catalogue.NEWEST: {"Table 1", "Table 2", "Table 3", "Figure 1", "Figure 2"}
+    | {f"Figure C.{number}" for number in range(1, 13)},
+    catalogue.FSIR: {f"Table {number}" for number in range(1, 5)} | {f"Figure {number}" for number in range(1, 7)},
+    catalogue.GEP: {"Experiments"},
+    catalogue.IHT: {"Experiments"},
+}
+"""The tables and figures that the papers have captions for; the last two have none."""
+
+
+def test_every_table_and_figure_is_listed_with_a_verdict_and_a_reason():
     shown = CliRunner().invoke(app, ["--list"]).output
-    tables = ("xia-table-1", "xia-table-2", "xia-table-3", "xia-first-table-1", "xia-first-table-2")
-    figures = ("xia-slices", "xia-validation", "xia-cancer", "fsir-figure-2", "fsir-figure-3", "fsir-figure-4")
-    for name in (*tables, *figures, "riboflavin"):
-        assert name in shown
+    assert {paper: {item.name for item in items} for paper, items in catalogue.by_paper()} == PRINTED
+    assert Counter((item.paper, item.name) for item in catalogue.ITEMS).most_common(1)[0][1] == 1
+    for item in catalogue.ITEMS:
+        assert item.verdict in get_args(catalogue.Verdict) and item.why and item.why in shown
+        assert item.study in run.STUDIES or not item.study
+    assert all(name in shown and study.title in shown for name, study in run.STUDIES.items())
+
+
+def test_what_is_said_to_have_run_has_a_page_and_what_has_not_says_so():
+    pages = {path.stem for path in (Path(__file__).parents[2] / "docs/reproductions").glob("*.md")}
+    for item in catalogue.ITEMS:
+        if item.study and item.verdict != "not yet run":
+            assert item.study in pages, item
+
+
+def committed(name):
+    """Values of the committed page of a study, by the name of the row and by column."""
+    text = (Path(__file__).parents[2] / f"docs/reproductions/{name}.md").read_text(encoding="utf-8")
+    lines = [[cell.strip() for cell in line.strip("|\n ").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    return {
+        row[0]: dict(zip(lines[0][1:], (float(cell.split()[0]) for cell in row[1:]), strict=True)) for row in lines[2:]
+    }
+
+
+def measured_slices(model, figures):
+    """Columns of the committed page of private slices, of the rows of these figures."""
+    rows = [values for label, values in committed("xia-slices").items() if label.startswith(f"{figures}: {model} ")]
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def test_figure_2_of_fsir_shows_what_its_text_says():
+    for label, angle in committed("fsir-figure-2").items():
+        assert angle["MVG as printed"] < angle["IID as printed"], label
+        if "n=50000" in label:
+            assert angle["MVG as printed"] < 1.1 * angle["SIR, no privacy"]
+
+
+@pytest.mark.parametrize("model", ["M1", "M3"])
+def test_the_figures_of_private_slices_show_what_their_text_says(model):
+    """Private against quantiles; a hundredth is allowed for 200 replications where a curve is said to be constant."""
+    gap, loss = "eigen-gap, private slices", "loss, private slices"
+    records = measured_slices(model, "C.2, C.3")
+    for what in ("eigen-gap", "loss"):
+        apart = [
+            abs(a / b - 1)
+            for a, b in zip(records[f"{what}, private slices"], records[f"{what}, quantiles"], strict=True)
+        ]
+        assert apart[0] > apart[-1] and apart[-1] < 0.035
+    assert abs(records[gap][3] / records["eigen-gap, quantiles"][3] - 1) < 0.01  # n = 2000; the text: 4 and 6 %
+    epsilon = measured_slices(model, "C.4, C.5")
+    assert epsilon[gap][0] < epsilon[gap][1] < epsilon[gap][2] and np.ptp(epsilon[gap][2:]) < 0.01
+    assert epsilon[loss][0] > epsilon[loss][1] > epsilon[loss][2] - 0.01 and np.ptp(epsilon[loss][2:]) < 0.01
+    strict, loose = measured_slices(model, "C.6, C.7"), measured_slices(model, "C.8, C.9")
+    assert (
+        strict[gap][0] < max(strict[gap]) > strict[gap][-1] and strict[loss][0] > min(strict[loss]) < strict[loss][-1]
+    )
+    assert loose[gap][0] < loose[gap][2] and np.ptp(loose[gap][3:]) < 0.01
+    assert loose[loss][0] > loose[loss][2] and np.ptp(loose[loss][3:]) < 0.01
+    slices = measured_slices(model, "C.10, C.11")
+    assert slices[gap] == sorted(slices[gap]) and slices[loss] == sorted(slices[loss], reverse=True)
+    assert slices[gap][1] - slices[gap][0] > slices[gap][3] - slices[gap][1]
 
 
 @pytest.mark.parametrize(("source", "table"), [("002", 1), ("002", 2), ("000", 1), ("000", 2)])
@@ -220,8 +305,118 @@ def test_the_verdict_counts_rows_of_every_table_with_their_standard_errors():
     )
 
 
-def test_the_list_says_of_every_table_and_figure_what_became_of_it():
-    shown = CliRunner().invoke(app, ["--list"]).output
-    assert all(study.outcome and study.outcome in shown for study in run.STUDIES.values())
-    for what in ("figures 1 and 2", "FSIR, figure 1", "FSIR, figure 5", "DP-GEP", "DP-IHT"):
-        assert what in shown
+def test_printed_values_are_marked_by_two_standard_errors_and_coloured():
+    rows = tuple(Row(label, (), {"M": 0.2}) for label in ("same", "lower", "higher", "once"))
+    study = replace(run.STUDIES["xia-slices"], rows=rows)
+    centre = {"same": 0.21, "lower": 0.1, "higher": 0.3, "once": 0.2}
+    done = {(row, seed): {"M paper": at + 0.02 * (-1) ** seed} for row, at in centre.items() for seed in range(10)}
+    done = {key: values for key, values in done.items() if key[0] != "once" or key[1] == 0}
+    _, shown = run.table(study, done)
+    assert [row[1] for row in shown] == ["0.200 ✓", "0.200 ↓", "0.200 ✗", "0.200"]
+    text = page(study, done, "x")
+    assert all(f"<td class='{mark}'>0.200" in text and f".{mark}{{" in text for mark in ("same", "lower", "higher"))
+    assert run.LEGEND in text and run.LEGEND in run.markdown(study, done, "x", "x.svg")
+
+
+def test_values_printed_for_another_table_are_not_marked():
+    study = run.STUDIES["xia-table-3"]
+    done = {(study.rows[0].label, seed): {"DP-SSIR paper": 0.747} for seed in range(5)}
+    assert not run.marks(study, run.cells(study, done))
+
+
+def test_a_column_without_noise_is_said_to_come_out_or_not():
+    rows = (Row("a", (), {"SIR": 0.2}), Row("b", (), {"SIR": 0.2}), Row("c", (), {"SIR": 0.2}, beside=True))
+    study = replace(run.STUDIES["xia-slices"], rows=rows)
+    done = {(row, seed): {"SIR": at + 0.01 * (-1) ** seed} for row, at in (("a", 0.2), ("b", 0.5)) for seed in (0, 1)}
+    (sentence,) = verdict(study, done)
+    assert sentence.endswith("the same within two standard errors in 1 of 2 rows, lower in 0, higher in 1.")
+
+
+def test_a_replication_after_a_line_that_was_cut_short_is_not_lost_with_it(small, tmp_path):
+    cache = tmp_path / "kept.jsonl"
+    cache.write_text('{"study": "xia-sli')
+    done = list(run.execute(small, 1, cache, 1))[-1]
+    assert len(done) == 2 and run.load(cache, small) == done
+
+
+def test_a_row_whose_arguments_changed_is_run_anew(small, tmp_path):
+    cache = tmp_path / "kept.jsonl"
+    list(run.execute(small, 1, cache, 1))
+    first, *others = small.rows
+    changed = replace(small, rows=(replace(first, arguments=("M1", 300, 1.0, 20, 5)), *others))
+    assert set(run.load(cache, small)) == {(row.label, 0) for row in small.rows}
+    assert set(run.load(cache, changed)) == {(row.label, 0) for row in others}
+
+
+@pytest.fixture
+def few(small, monkeypatch):
+    """All studies without rows, so that they run in no time, but for one."""
+    for name, study in run.STUDIES.items():
+        if name != small.name:
+            monkeypatch.setitem(run.STUDIES, name, replace(study, rows=()))
+    return small
+
+
+def test_all_studies_run_in_rounds_into_one_index_and_go_on(few, tmp_path):
+    folder = tmp_path / "all"
+    options = ["--all", "--folder", str(folder), "--processes", "1", "--replications"]
+    assert CliRunner().invoke(app, [*options, "1"]).exit_code == 0
+    first = (folder / f"{few.name}.jsonl").read_text()
+    result = CliRunner().invoke(app, [*options, "3"])
+    assert result.exit_code == 0, result.output
+    kept = (folder / f"{few.name}.jsonl").read_text()
+    assert kept.startswith(first) and len(kept.splitlines()) == 3 * len(few.rows)
+    index = (folder / "index.html").read_text()
+    assert f"<a href='{few.name}.html'>{few.name}</a>, 3 replications" in index
+    assert "riboflavin: needs its table" in index and "http" not in index.replace("http-equiv", "")
+    assert all(item.name in index and item.paper.split("(")[0].strip() in index for item in catalogue.ITEMS)
+    assert few.rows[0].label in (folder / f"{few.name}.html").read_text()
+
+
+@pytest.mark.parametrize("more", [["xia-slices"], ["--html", "x.html"], ["--list"]])
+def test_all_takes_nothing_that_is_for_one_study(more, tmp_path):
+    result = CliRunner().invoke(app, ["--all", "--folder", str(tmp_path / "all"), *more])
+    assert isinstance(result.exception, InputError) and "leave out" in str(result.exception)
+    assert not (tmp_path / "all").exists()
+
+
+def test_all_wants_a_folder_of_tables(tmp_path):
+    (tmp_path / "t.csv").write_text("y\n1\n")
+    for wrong in (["--data", str(tmp_path / "t.csv")], ["--folder", str(tmp_path / "t.csv")]):
+        result = CliRunner().invoke(app, ["--all", *wrong])
+        assert isinstance(result.exception, InputError)
+    study = run.STUDIES["riboflavin"]
+    (tmp_path / "riboflavin.csv").write_text("y\n1\n")
+    assert run.table_in(tmp_path, study) == tmp_path / "riboflavin.csv" and run.table_in(None, study) is None
+
+
+def test_coefficients_with_a_seed_of_their_own_stay_while_records_change():
+    one, other, third = (xia("M4", 50, 4, coefficients=c, random_state=s) for c, s in ((3, 0), (3, 1), (4, 0)))
+    np.testing.assert_array_equal(one.directions, other.directions)
+    assert not np.array_equal(one.x, other.x)
+    np.testing.assert_array_equal(one.x, third.x)
+    assert subspace_distance(xia("M1", 5, 4, coefficients=3).directions, xia("M1", 5, 4, coefficients=4).directions) > 0
+
+
+def test_the_printed_loss_of_sir_in_m3_is_that_of_a_chosen_number_of_directions():
+    """Table 1, M3 (30000, 10): 0.200 and a mean k of 1.8. With the true k it would be a third of that."""
+    printed = printed_table("002", 1)["M3", 30_000, 10]
+    chosen, given = [], []
+    for seed in range(40):
+        sample = xia("M3", n=30_000, p=10, random_state=seed)
+        chosen.append(sir_with_chosen(sample, 20))
+        if seed < 5:
+            fit = SIR(n_directions=2, n_slices=20).fit(sample.x, sample.y)
+            given.append(subspace_distance(fit.directions_, sample.directions))
+    error = np.std([values["SIR, k chosen"] for values in chosen]) / np.sqrt(40)
+    assert np.mean([values["SIR, k chosen"] for values in chosen]) == pytest.approx(printed["SIR"], abs=2 * error)
+    assert np.mean([values["k-hat without privacy"] for values in chosen]) == pytest.approx(printed["k-hat"], abs=0.1)
+    assert np.mean(given) < printed["SIR"] / 2
+
+
+def test_a_wrong_number_of_directions_costs_at_least_its_own_root():
+    """Projections of rank k and 2 are at least sqrt(|k - 2|) apart."""
+    measured = [fixed_coefficients("M3", 4000, 5, 0, seed) for seed in (0, 1)]
+    assert {"SIR", "DP-Ini tight", "sfumato", "SIR, k chosen", "k-hat without privacy"} == set(measured[0])
+    for values in measured:
+        assert values["SIR, k chosen"] ** 2 >= abs(values["k-hat without privacy"] - 2) - 1e-9

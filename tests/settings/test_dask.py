@@ -16,20 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato import (
-    Bounds,
-    InputError,
-    Ledger,
-    PrivateCCA,
-    PrivateLDA,
-    PrivatePCA,
-    PrivateSAVE,
-    PrivateSIR,
-    PrivateSparsePCA,
-    PrivateSparseSIR,
-    progress,
-    scan,
-)
+import sfumato
+from sfumato import Bounds, InputError, Ledger, PrivateSIR, progress, scan
 from sfumato.methods import FAMILY, load
 from sfumato.privacy.budget import Budget
 from sfumato.settings import adder_of
@@ -66,12 +54,12 @@ CASES = {
     "bounds found": (PrivateSIR(bounds="search"), {"response": "y"}),
     "classes found": (PrivateSIR(bounds=BOX), {"response": "kind"}),
     "persons": (PrivateSIR(bounds=BOX, rows_per_person=2), {"response": "y", "person": "who"}),
-    "sparse sir": (PrivateSparseSIR(bounds=BOX, max_features=2), {"response": "y"}),
-    "sparse pca": (PrivateSparsePCA(bounds=BOX, max_features=2), {}),
-    "pca": (PrivatePCA(2, bounds="search"), {}),
-    "cca": (PrivateCCA(1, bounds=BOX, y_bounds=BOX), {"second": ["y"]}),
-    "lda": (PrivateLDA(bounds=BOX, classes=["ash", "oak"]), {"response": "kind", "classes": ["ash", "oak"]}),
-    "save": (PrivateSAVE(bounds=BOX), {"response": "y"}),
+    "sparse sir": (sfumato.PrivateSparseSIR(bounds=BOX, max_features=2), {"response": "y"}),
+    "sparse pca": (sfumato.PrivateSparsePCA(bounds=BOX, max_features=2), {}),
+    "pca": (sfumato.PrivatePCA(2, bounds="search"), {}),
+    "cca": (sfumato.PrivateCCA(1, bounds=BOX, y_bounds=BOX), {"second": ["y"]}),
+    "lda": (sfumato.PrivateLDA(bounds=BOX, classes=["ash", "oak"]), {"response": "kind", "classes": ["ash", "oak"]}),
+    "save": (sfumato.PrivateSAVE(bounds=BOX), {"response": "y"}),
     "dr": (load(FAMILY["dr"])(bounds=BOX), {"response": "y"}),
     "phd": (load(FAMILY["phd"])(bounds=BOX), {"response": "y"}),
 }

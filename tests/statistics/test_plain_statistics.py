@@ -11,11 +11,11 @@ from sfumato.statistics.histograms import (
     LinearHistograms,
     NormHistogram,
     OctaveHistograms,
+    ProjectionHistogram,
     ResponseHistogram,
     octave_edges,
 )
 from sfumato.statistics.moments import Moments
-from sfumato.statistics.pictures import ProjectionHistogram
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 

@@ -6,11 +6,10 @@ import pytest
 from sfumato.bounds import Bounds
 from sfumato.records import Records
 from sfumato.research.sums import CandidateSums, ProductRows, SliceSums
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import Bins
-from sfumato.statistics.quantiles import QuantileScores
-from sfumato.statistics.scores import UNITS, SignResiduals, Signs, SignScores
-from sfumato.statistics.squares import SquareSums
+from sfumato.statistics.moments import SquareSums
+from sfumato.statistics.parts import OnColumns
+from sfumato.statistics.scores import UNITS, QuantileScores, SignResiduals, Signs, SignScores
 from sfumato.steps.screening import class_contrasts, smooth_contrasts
 
 BINS, GRID = Bins(np.array([-0.5, 0.5])), Bounds(-1.0, 1.0).grid(4)

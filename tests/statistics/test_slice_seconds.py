@@ -5,8 +5,7 @@ import numpy as np
 from sfumato.bounds import Bounds
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins
-from sfumato.statistics.slice_seconds import SliceSecondMoments
-from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
 
 P, EDGES = 3, np.array([-0.5, 0.5])

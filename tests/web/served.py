@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import numpy as np
@@ -104,9 +105,14 @@ def serving(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
         assert process.stdout is not None
         yield process, Client(process.stdout.readline().strip())
     finally:
-        process.terminate()
-        try:
-            process.communicate(timeout=40)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate(timeout=20)
+        stop(process)
+
+
+def stop(process: subprocess.Popen[Any]) -> None:
+    """Ask a process to end, and make it."""
+    process.terminate()
+    try:
+        process.communicate(timeout=40)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate(timeout=20)

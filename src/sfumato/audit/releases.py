@@ -14,24 +14,14 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Records
-from sfumato.statistics.columns import OnColumns
+from sfumato.statistics import histograms
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.histograms import (
-    Bins,
-    DistanceHistograms,
-    LinearHistograms,
-    NormHistogram,
-    OctaveHistograms,
-    ResponseHistogram,
-)
-from sfumato.statistics.moments import Moments
+from sfumato.statistics.histograms import ProjectionHistogram
+from sfumato.statistics.moments import Moments, SquareSums
+from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.persons import PerPerson
-from sfumato.statistics.pictures import ProjectionHistogram
-from sfumato.statistics.quantiles import QuantileScores
-from sfumato.statistics.scores import SignResiduals, Signs, SignScores
-from sfumato.statistics.slice_seconds import SliceSecondMoments
-from sfumato.statistics.slices import SlicedMoments
-from sfumato.statistics.squares import SquareSums
+from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
+from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum, Restated
 from sfumato.typing import FloatArray, IntArray, Relation
@@ -80,7 +70,7 @@ class Pair:
 def queries() -> dict[str, BoundedSum]:
     """One query of every kind that the estimators put to records."""
     grid = Bounds(-1.0, 1.0).grid(FEATURES)
-    bins = Bins(np.array([-1.0, 0.0, 1.0]))
+    bins = histograms.Bins(np.array([-1.0, 0.0, 1.0]))
     classes = np.arange(bins.count)
     mixing = np.array([[1.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 1.0]])
     whitening = Whitening(grid, mixing, np.array([0.1, 0.0, -0.2]), 3.0)
@@ -90,11 +80,11 @@ def queries() -> dict[str, BoundedSum]:
     signs = SignScores(np.zeros(FEATURES), bins, table)
     sides, two = Signs(np.zeros(FEATURES)), (np.array([0, 2]), np.array([0.5, -0.25]))
     return {
-        "histogram of the response": ResponseHistogram(bins),
-        "histogram of record lengths": NormHistogram(grid),
-        "histograms of magnitudes": OctaveHistograms(FEATURES),
-        "histograms on spans": LinearHistograms(np.full(FEATURES, -1.0), np.full(FEATURES, 1.0), 16),
-        "histograms of distances": DistanceHistograms(np.full(FEATURES, 0.1), np.full(FEATURES, 0.5)),
+        "histogram of the response": histograms.ResponseHistogram(bins),
+        "histogram of record lengths": histograms.NormHistogram(grid),
+        "histograms of magnitudes": histograms.OctaveHistograms(FEATURES),
+        "histograms on spans": histograms.LinearHistograms(np.full(FEATURES, -1.0), np.full(FEATURES, 1.0), 16),
+        "histograms of distances": histograms.DistanceHistograms(np.full(FEATURES, 0.1), np.full(FEATURES, 0.5)),
         "mean and second moment": Moments(grid, 1.0),
         "mean and second moment, one row of a person": PerPerson(Moments(grid, 1.0), 1),
         "slice sums and second moment": SlicedMoments(narrow, bins, classes, bins.count),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato import progress
 from sfumato.errors import SfumatoError
-from sfumato.privacy.door import Asked, Behind, Door, Watch, watching
+from sfumato.privacy.door import Asked, Behind, Door, Watch, Watched, watching
 from sfumato.privacy.events import Gaussian, Laplace, Selection
 from sfumato.privacy.ledger import Ledger
 from sfumato.release import Release
@@ -83,10 +83,8 @@ class Tape:
         return told
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorder:
-    door: Door
-    behind: Behind
+@dataclass(frozen=True, slots=True, eq=False)
+class _Recorder(Watched):
     tape: Tape
 
     def answer(self, query: BoundedSum, name: str) -> Release:
@@ -171,10 +169,8 @@ class Playback:
         return [*self.findings, *far, *others, *missing]
 
 
-@dataclass(frozen=True, slots=True)
-class _Player:
-    door: Door
-    behind: Behind
+@dataclass(frozen=True, slots=True, eq=False)
+class _Player(Watched):
     playback: Playback
 
     def answer(self, query: BoundedSum, name: str) -> Release:

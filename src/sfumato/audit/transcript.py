@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.privacy.door import Behind, Door, watching
+from sfumato.privacy.door import Watched, watching
 from sfumato.privacy.events import Selection
 from sfumato.privacy.mechanisms import gumbel_scale
 from sfumato.records import Records
@@ -83,11 +83,9 @@ def realised(transcript: Transcript, d: Records, d_prime: Records) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Witness:
+class Witness(Watched):
     """A door that writes down every question and every answer that pass through another one."""
 
-    door: Door
-    behind: Behind
     transcript: Transcript
 
     def answer(self, query: BoundedSum, name: str) -> Release:

@@ -125,15 +125,13 @@ def trace(
 
 
 def _table(data: str, response: str) -> "tuple[FloatArray, FloatArray]":
-    import numpy as np
-
     from sfumato.sources.files import open_source
     from sfumato.sources.names import find
 
     source = open_source(find(data), response, None, None, {})
     source.check()
-    parts = [records for part in source.parts() for records in source.read(part)]
-    return np.vstack([part.x for part in parts]), np.concatenate([part.y for part in parts]).astype(np.float64)
+    records = source.pooled()
+    return records.x, records.y.astype(float)
 
 
 def _show(found: "list[AuditResult]", delta: float) -> None:

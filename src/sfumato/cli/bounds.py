@@ -1,6 +1,5 @@
 """`sfumato bounds`: a file that says what is known about each feature without looking at the data."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ from sfumato.cli.options import Decimal
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import stdout
 from sfumato.errors import InputError
+from sfumato.study.bounds import quote_key
 
 if TYPE_CHECKING:
     from sfumato.sources.table import Table
@@ -60,7 +60,7 @@ def init(
 
 
 def _line(table: "Table", name: str) -> str:
-    key = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+    key = quote_key(name)
     if table.kind(name) in ("number", "truth"):
         return f"{key} = []\n"
     return f"# {key} is not numeric: leave it out, or declare its categories with --categorical\n"

@@ -4,30 +4,14 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli import options as cli
 from sfumato.cli.ledger import say_what_is_left
-from sfumato.cli.options import (
-    AnyDirections,
-    AnyMethod,
-    AnyResponse,
-    Categorical,
-    Classes,
-    Delta,
-    Epsilon,
-    Estimator,
-    MaxFeatures,
-    Person,
-    Picture,
-    Relation,
-    ResponseKind,
-    RowsPerPerson,
-    Second,
-    Slices,
-)
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError, as_usage
@@ -56,23 +40,23 @@ def site(
     coordinator: Annotated[str, typer.Option(help="host:port of the coordinator.")],
     ca: Annotated[Path, typer.Option(help="Certificate of the authority that signed the coordinator's certificate.")],
     key: Annotated[Path, typer.Option(help="The site's private key; its public half is with the coordinator.")],
-    response: AnyResponse = None,
+    response: cli.AnyResponse = None,
     features: Annotated[
         list[str] | None, typer.Option(help="Columns to use, as a,b,c (all others if not given).")
     ] = None,
-    second: Second = None,
-    categorical: Categorical = None,
+    second: cli.Second = None,
+    categorical: cli.Categorical = None,
     create_ledger: Annotated[
         bool, typer.Option("--create-ledger", help="Open a new account, with --cap; only for records without one.")
     ] = False,
     cap: Annotated[float | None, typer.Option(help="Epsilon that all runs together may ever spend here.")] = None,
     cap_delta: Annotated[float, typer.Option(help="Its delta.")] = 1e-6,
-    relation: Relation = None,
-    person: Person = None,
+    relation: cli.Relation = None,
+    person: cli.Person = None,
     ledger: Annotated[Path | None, typer.Option(help="The ledger file; NAME.jsonl if not given.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where answers are kept; NAME-answers if not given.")] = None,
-    classes: Classes = None,
-    response_kind: ResponseKind = None,
+    classes: cli.Classes = None,
+    response_kind: cli.ResponseKind = None,
     most: Annotated[
         float | None, typer.Option(min=0, help="Epsilon that one run may spend here; the cap alone if not given.")
     ] = None,
@@ -150,21 +134,16 @@ def site(
 
 
 @federated_app.command()
+@cli.asks_for_estimator
 def server(
     site: Annotated[list[Path], typer.Option(help="Public key of a site; once for every site.")],
     certificate: Annotated[Path, typer.Option(help="The coordinator's certificate.")],
     key: Annotated[Path, typer.Option(help="Its private key.")],
     ca: Annotated[Path, typer.Option(help="Certificate of the authority that signed it.")],
-    estimator: Estimator = "sir",
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    relation: Relation = None,
-    rows_per_person: RowsPerPerson = None,
-    directions: AnyDirections = None,
-    method: AnyMethod = None,
-    max_features: MaxFeatures = None,
-    slices: Slices = None,
-    picture: Picture = None,
+    *,
+    asked: EstimatorOptions,
+    relation: cli.Relation = None,
+    rows_per_person: cli.RowsPerPerson = None,
     sparse: Annotated[
         bool, typer.Option("--sparse", help="The same as --estimator sparse-sir: sites vote which features matter.")
     ] = False,
@@ -175,7 +154,6 @@ def server(
     own_units: Annotated[
         bool, typer.Option("--own-units", help="Every site finds means and scales of its own; without bounds.")
     ] = False,
-    classes: Classes = None,
     minimum: Annotated[
         int | None, typer.Option(help="Go on as long as so many sites answer; all if not given.")
     ] = None,
@@ -206,20 +184,13 @@ def server(
     needed = len(site) if minimum is None else minimum
     if not 1 <= needed <= len(site):
         raise InputError(f"minimum must be from 1 to the {len(site)} sites, got {minimum}.")
-    options = EstimatorOptions(
-        _sparse_or(estimator, sparse),
-        epsilon,
-        delta,
+    options = replace(
+        asked,
+        estimator=_sparse_or(asked.estimator, sparse),
         relation=relation or "replace",
-        directions=directions,
-        method=method,
-        classes=split_names(classes),
-        picture=picture is True,
-        max_features=max_features,
-        slices=slices,
         rows_per_person=rows_per_person,
     )
-    check_options(options.member, options.special() | {"picture": picture})
+    check_options(options.member, options.special())
     made = _estimator(options, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
 
     from sfumato.federated.coordinator import summarise_outcome
@@ -233,25 +204,19 @@ def server(
 
 
 @federated_app.command()
+@cli.asks_for_estimator
 def simulate(
     data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Feather file with the records of all sites.")],
     by: Annotated[str, typer.Option(help="Column that names the site of each record.")],
-    estimator: Estimator = "sir",
-    response: AnyResponse = None,
-    second: Second = None,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    directions: AnyDirections = None,
-    method: AnyMethod = None,
-    max_features: MaxFeatures = None,
-    slices: Slices = None,
-    picture: Picture = None,
+    *,
+    response: cli.AnyResponse = None,
+    second: cli.Second = None,
+    asked: EstimatorOptions,
     lower: Lower = "",
     upper: Upper = "",
     second_lower: SecondLower = "",
     second_upper: SecondUpper = "",
-    classes: Classes = None,
-    response_kind: ResponseKind = None,
+    response_kind: cli.ResponseKind = None,
     trust: Annotated[str, typer.Option(help="'sites' or 'secure-aggregation'.")] = "sites",
     least: Annotated[int, typer.Option(min=1, help="Sites with fewer records do not take part.")] = 1,
     own_units: Annotated[
@@ -263,26 +228,15 @@ def simulate(
     report: Annotated[Path | None, typer.Option(help="Where to write the report.")] = None,
 ) -> None:
     """Try a federation on this machine: every value of --by is a site with its own ledger and noise."""
-    options = EstimatorOptions(
-        estimator,
-        epsilon,
-        delta,
-        directions=directions,
-        method=method,
-        classes=split_names(classes),
-        picture=picture is True,
-        max_features=max_features,
-        slices=slices,
-    )
     other, kind = split_names(second), read_kind(response_kind)
-    told = options.special() | {"picture": picture, "response": response, "second": other, "response_kind": kind}
-    check_options(options.member, told, needed=("response", "second"))
+    told = asked.special() | {"response": response, "second": other, "response_kind": kind}
+    check_options(asked.member, told, needed=("response", "second"))
     with nullcontext() if report is None else new_file(report) as draft, show_progress("loading the library"):
         from sfumato.federated.simulation import simulate as run
         from sfumato.federated.simulation import split_by_column
 
-        made = _estimator(options, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
-        sites = split_by_column(data, by, response, options.classes, kind, other)
+        made = _estimator(asked, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
+        sites = split_by_column(data, by, response, asked.classes, kind, other)
         fitted = run(made, sites, trust, leave_out=leave_out, least=least, own_units=own_units)
         if draft is not None:
             fitted.report(draft)
@@ -305,7 +259,7 @@ def status(
     folder: Annotated[Path, typer.Argument(help="Where the coordinator keeps its files.")] = Path("federation"),
 ) -> None:
     """Tell what a coordinator is doing, or left undone, and its last result; nobody is asked anything."""
-    from sfumato.federated.status import describe_status
+    from sfumato.federated.coordinator import describe_status
 
     stdout().print(describe_status(folder), markup=False, soft_wrap=True)
 
@@ -361,7 +315,7 @@ def _estimator(
     """The estimator with its bounds; what sites cannot fit is refused."""
     from sfumato.federated.task import refuse_unless_federated
 
-    made = options.build()
+    made = replace(options, picture=options.picture is True).build()  # sites buy none unless they are asked to
     refuse_unless_federated(made)
     if own_units and (options.estimator != "sir" or bounds is not None):
         raise InputError("own-units: it is for sir, without --lower and --upper; every site finds its own bounds.")

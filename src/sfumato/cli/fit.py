@@ -10,35 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli import options as cli
 from sfumato.cli.ledger import open_cap_ledger, say_what_is_left
-from sfumato.cli.options import (
-    AnyDirections,
-    AnyMethod,
-    AnyResponse,
-    BoundsFile,
-    CapLedger,
-    Categorical,
-    Classes,
-    Decimal,
-    Delta,
-    DropMissing,
-    DryRun,
-    Epsilon,
-    Estimator,
-    Exclude,
-    Features,
-    MaxFeatures,
-    OutDirectory,
-    Person,
-    Picture,
-    Relation,
-    ResponseKind,
-    Rho,
-    RowsPerPerson,
-    Second,
-    Seed,
-    Slices,
-)
 from sfumato.cli.output import Draft, default_directory, new_directory
 from sfumato.cli.results import RESULTS, write_model, write_report
 from sfumato.cli.terminal import Bar, command, note, show_progress, stdout
@@ -66,36 +39,30 @@ if TYPE_CHECKING:
 ODD = {"identifier": "an identifier", "date": "a date", "code": "a code"}
 
 
+@cli.asks_for_estimator
 def fit(
     data: Annotated[
         str, typer.Argument(help="CSV, Parquet, Arrow or Feather file, or a pattern such as 'data/*.parquet'.")
     ],
-    estimator: Estimator = "sir",
-    response: AnyResponse = None,
-    features: Features = None,
-    exclude: Exclude = None,
-    second: Second = None,
-    out: OutDirectory = None,
-    dry_run: DryRun = False,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    relation: Relation = None,
-    person: Person = None,
-    rows_per_person: RowsPerPerson = None,
-    cap_ledger: CapLedger = None,
-    seed: Seed = None,
-    bounds: BoundsFile = "none",
-    directions: AnyDirections = None,
-    method: AnyMethod = None,
-    classes: Classes = None,
-    response_kind: ResponseKind = None,
-    max_features: MaxFeatures = None,
-    slices: Slices = None,
-    categorical: Categorical = None,
-    drop_missing: DropMissing = False,
-    decimal: Decimal = ".",
-    picture: Picture = None,
+    *,
+    response: cli.AnyResponse = None,
+    features: cli.Features = None,
+    exclude: cli.Exclude = None,
+    second: cli.Second = None,
+    out: cli.OutDirectory = None,
+    dry_run: cli.DryRun = False,
+    asked: EstimatorOptions,
+    rho: cli.Rho = None,
+    relation: cli.Relation = None,
+    person: cli.Person = None,
+    rows_per_person: cli.RowsPerPerson = None,
+    cap_ledger: cli.CapLedger = None,
+    seed: cli.Seed = None,
+    bounds: cli.BoundsFile = "none",
+    response_kind: cli.ResponseKind = None,
+    categorical: cli.Categorical = None,
+    drop_missing: cli.DropMissing = False,
+    decimal: cli.Decimal = ".",
     yes: Annotated[
         bool, typer.Option("--yes", help="Do not ask where epsilon, delta or the number of records is unusual.")
     ] = False,
@@ -131,76 +98,41 @@ def fit(
         split_names(exclude),
         decimal,
     )
-    options = EstimatorOptions(
-        estimator,
-        epsilon,
-        delta,
-        rho,
-        relation=table.relation(relation),
-        seed=seed,
-        directions=directions,
-        method=method,
-        classes=split_names(classes),
-        picture=picture,
-        max_features=max_features,
-        slices=slices,
-        rows_per_person=rows_per_person if rows_per_person or person is None else 1,
-    )
-    columns = {"response": table.response, "second": table.second, "response_kind": table.response_kind}
-    check_options(options.member, options.special() | columns, needed=("response", "second"))
+    options = table.options(replace(asked, rho=rho, seed=seed), relation, rows_per_person)
     if dry_run:
         _rehearse(table, options)
     else:
         _run(table, options, out, cap_ledger, yes)
 
 
+@cli.asks_for_estimator
 def explain(
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Number of records.")],
     p: Annotated[int, typer.Option("--p", "-p", min=1, help="Number of features.")],
+    *,
     q: Annotated[
         int | None, typer.Option("--q", "-q", min=1, help="Number of columns of the second set (cca).")
     ] = None,
-    estimator: Estimator = "sir",
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    directions: AnyDirections = None,
+    asked: EstimatorOptions,
+    rho: cli.Rho = None,
     bounds: Annotated[
         bool, typer.Option("--bounds/--no-bounds", help="Whether bounds will be given, or must be found privately.")
     ] = False,
-    method: AnyMethod = None,
-    relation: Relation = None,
-    rows_per_person: RowsPerPerson = None,
-    classes: Classes = None,
-    max_features: MaxFeatures = None,
-    slices: Slices = None,
-    picture: Picture = None,
+    relation: cli.Relation = None,
+    rows_per_person: cli.RowsPerPerson = None,
 ) -> None:
     """Print every release a fit would make, with its noise and its cost; no data needed."""
-    options = EstimatorOptions(
-        estimator,
-        epsilon,
-        delta,
-        rho,
-        relation=relation or "replace",
-        directions=directions,
-        method=method,
-        classes=split_names(classes),
-        picture=picture,
-        max_features=max_features,
-        slices=slices,
-        rows_per_person=rows_per_person,
-    )
+    options = replace(asked, rho=rho, relation=relation or "replace", rows_per_person=rows_per_person)
     check_options(options.member, options.special() | {"q": q}, needed=("q",))
     with show_progress("loading the library"):
         from sfumato.bounds import Bounds
         from sfumato.cli.show import show_plan
 
-        asked = options.build()
+        estimator = options.build()
         if bounds:
             tables = ("bounds", "y_bounds") if q else ("bounds",)
-            asked.set_params(**dict.fromkeys(tables, Bounds(-1.0, 1.0)))
-        plan = asked.explain(n, p, q) if q else asked.explain(n, p)
+            estimator.set_params(**dict.fromkeys(tables, Bounds(-1.0, 1.0)))
+        plan = estimator.explain(n, p, q) if q else estimator.explain(n, p)
     features = f"{p:,} features" if q is None else f"{p:,} and {q:,} features"
     show_plan(stdout(), plan, f"Plan for {n:,} records of {features}")
 

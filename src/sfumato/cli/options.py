@@ -1,6 +1,9 @@
 """Options shared by commands: their help, and how their text is read."""
 
 import os
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,8 +11,13 @@ import typer
 
 from sfumato.errors import InputError
 from sfumato.methods import FAMILY
+from sfumato.study.options import EstimatorOptions, split_names
 
 BUDGET, STUDY = "Privacy", "Study"
+
+
+def _option(panel: str, words: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=words, rich_help_panel=panel, **more)
 
 
 def _words(*words: str) -> Any:
@@ -33,12 +41,12 @@ def complete_column(incomplete: str) -> list[str]:
 
 Estimator = Annotated[
     str,
-    typer.Option(
-        help="What to look for. Directions that explain a response: sir, sparse-sir (very many columns), save or dr "
+    _option(
+        STUDY,
+        "What to look for. Directions that explain a response: sir, sparse-sir (very many columns), save or dr "
         "(even, curved relations), lda (classes). Without a response: pca, sparse-pca. Two sets of columns: cca. "
         "For comparison, the papers' own: dp-sir and others.",
         autocompletion=_words(*FAMILY),
-        rich_help_panel=STUDY,
     ),
 ]
 Decimal = Annotated[
@@ -47,101 +55,79 @@ Decimal = Annotated[
         help="What stands before the fractions of numbers in text files: '.' or ','.", autocompletion=_words(".", ",")
     ),
 ]
-Epsilon = Annotated[
-    float | None, typer.Option(help="Privacy budget of the whole run (1 if not given).", rich_help_panel=BUDGET)
-]
-Delta = Annotated[
-    float | None, typer.Option(help="Its delta, far below 1 / records (1e-6 if not given).", rich_help_panel=BUDGET)
-]
-Rho = Annotated[float | None, typer.Option(help="A zCDP budget instead of epsilon and delta.", rich_help_panel=BUDGET)]
+Epsilon = Annotated[float | None, _option(BUDGET, "Privacy budget of the whole run (1 if not given).")]
+Delta = Annotated[float | None, _option(BUDGET, "Its delta, far below 1 / records (1e-6 if not given).")]
+Rho = Annotated[float | None, _option(BUDGET, "A zCDP budget instead of epsilon and delta.")]
 Relation = Annotated[
     str | None,
-    typer.Option(
-        help="Neighbouring tables differ by one record: 'replace' (how many there are is public; the default) or "
+    _option(
+        BUDGET,
+        "Neighbouring tables differ by one record: 'replace' (how many there are is public; the default) or "
         "'add-remove' (it is private; the default with --drop-missing).",
         autocompletion=_words("replace", "add-remove"),
-        rich_help_panel=BUDGET,
     ),
 ]
 Person = Annotated[
     str | None,
-    typer.Option(
-        help="Column that says whose row it is: persons are protected, with all their rows.",
+    _option(
+        BUDGET,
+        "Column that says whose row it is: persons are protected, with all their rows.",
         autocompletion=complete_column,
-        rich_help_panel=BUDGET,
     ),
 ]
 RowsPerPerson = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help="How many rows of a person count, the first ones (1 if not given); without --person you vouch that nobody "
+    _option(
+        BUDGET,
+        "How many rows of a person count, the first ones (1 if not given); without --person you vouch that nobody "
         "has more.",
-        rich_help_panel=BUDGET,
+        min=1,
     ),
 ]
 AnyDirections = Annotated[
     str | None,
-    typer.Option(
-        help="How many directions; 'auto' counts those that stand out of the noise (the default; 1 with pca, which has "
+    _option(
+        STUDY,
+        "How many directions; 'auto' counts those that stand out of the noise (the default; 1 with pca, which has "
         "no 'auto').",
-        rich_help_panel=STUDY,
     ),
 ]
 AnyMethod = Annotated[
     str | None,
-    typer.Option(
-        help="How they are found: auto (the default), or a method of the estimator, such as descent or one-shot (sir).",
+    _option(
+        STUDY,
+        "How they are found: auto (the default), or a method of the estimator, such as descent or one-shot (sir).",
         autocompletion=_words("auto", "descent", "one-shot", "screen", "refined"),
-        rich_help_panel=STUDY,
     ),
 ]
-Classes = Annotated[
-    list[str] | None,
-    typer.Option(help="Public categories of the response, as a,b,c; others share one.", rich_help_panel=STUDY),
-]
+Classes = Annotated[list[str] | None, _option(STUDY, "Public categories of the response, as a,b,c; others share one.")]
 ResponseKind = Annotated[
     str | None,
-    typer.Option(
-        help="What the response is, 'numeric' or 'categorical', whatever its cells look like (what its column is).",
+    _option(
+        STUDY,
+        "What the response is, 'numeric' or 'categorical', whatever its cells look like (what its column is).",
         autocompletion=_words("numeric", "categorical"),
-        rich_help_panel=STUDY,
     ),
 ]
 Picture = Annotated[
     bool | None,
-    typer.Option(
+    _option(
+        STUDY,
+        "Spend 5 % of the budget on a picture of the response (sir and sparse-sir, unless --no-picture).",
         "--picture/--no-picture",
-        help="Spend 5 % of the budget on a picture of the response (sir and sparse-sir, unless --no-picture).",
-        rich_help_panel=STUDY,
     ),
 ]
-MaxFeatures = Annotated[
-    str | None,
-    typer.Option(help="Columns to pick at most (sparse-sir, sparse-pca).", rich_help_panel=STUDY),
-]
-Slices = Annotated[
-    int | None, typer.Option(help="Slices of a numeric response (save, dr; 5 if not given).", rich_help_panel=STUDY)
-]
+MaxFeatures = Annotated[str | None, _option(STUDY, "Columns to pick at most (sparse-sir, sparse-pca).")]
+Slices = Annotated[int | None, _option(STUDY, "Slices of a numeric response (save, dr; 5 if not given).")]
 AnyResponse = Annotated[
-    str | None,
-    typer.Option("--response", "-y", help="Column to explain.", autocompletion=complete_column, rich_help_panel=STUDY),
+    str | None, _option(STUDY, "Column to explain.", "--response", "-y", autocompletion=complete_column)
 ]
 Features = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Columns to use, as a,b,c; a pattern such as 'lab_*' will do (all others if not given).",
-        rich_help_panel=STUDY,
-    ),
+    _option(STUDY, "Columns to use, as a,b,c; a pattern such as 'lab_*' will do (all others if not given)."),
 ]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns to leave out, as a,b,c or a pattern.", rich_help_panel=STUDY),
-]
-Second = Annotated[
-    list[str] | None,
-    typer.Option(help="Columns of the second set (cca), as a,b,c or a pattern.", rich_help_panel=STUDY),
-]
+Exclude = Annotated[list[str] | None, _option(STUDY, "Columns to leave out, as a,b,c or a pattern.")]
+Second = Annotated[list[str] | None, _option(STUDY, "Columns of the second set (cca), as a,b,c or a pattern.")]
 OutDirectory = Annotated[
     Path | None,
     typer.Option(
@@ -152,36 +138,71 @@ OutDirectory = Annotated[
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the plan and spend nothing.")]
 CapLedger = Annotated[
-    Path | None,
-    typer.Option(
-        help="A ledger file shared by all runs on the same records; it refuses to pass its cap.",
-        rich_help_panel=BUDGET,
-    ),
+    Path | None, _option(BUDGET, "A ledger file shared by all runs on the same records; it refuses to pass its cap.")
 ]
-Seed = Annotated[
-    int | None,
-    typer.Option(min=0, max=2**63 - 1, help="Seeded noise, for a rehearsal: NOT private.", rich_help_panel=BUDGET),
-]
+Seed = Annotated[int | None, _option(BUDGET, "Seeded noise, for a rehearsal: NOT private.", min=0, max=2**63 - 1)]
 BoundsFile = Annotated[
     str,
-    typer.Option(
-        help="TOML file with the range of features; others, or with 'none' all, are found privately. 'search': "
+    _option(
+        STUDY,
+        "TOML file with the range of features; others, or with 'none' all, are found privately. 'search': "
         "even if there are few records.",
-        rich_help_panel=STUDY,
     ),
 ]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(
-        help="Public categories of a feature, as ward=north|south; the first is the reference.",
-        rich_help_panel=STUDY,
-    ),
+    _option(STUDY, "Public categories of a feature, as ward=north|south; the first is the reference."),
 ]
 DropMissing = Annotated[
     bool,
-    typer.Option(
+    _option(
+        STUDY,
+        "Leave out incomplete rows. How many there are is private: neighbours then differ by add-remove.",
         "--drop-missing",
-        help="Leave out incomplete rows. How many there are is private: neighbours then differ by add-remove.",
-        rich_help_panel=STUDY,
     ),
 ]
+
+
+def _asked(
+    *,
+    estimator: Estimator = "sir",
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    directions: AnyDirections = None,
+    method: AnyMethod = None,
+    classes: Classes = None,
+    max_features: MaxFeatures = None,
+    slices: Slices = None,
+    picture: Picture = None,
+) -> EstimatorOptions:
+    return EstimatorOptions(
+        estimator,
+        epsilon,
+        delta,
+        directions=directions,
+        method=method,
+        classes=split_names(classes),
+        picture=picture,
+        max_features=max_features,
+        slices=slices,
+    )
+
+
+def asks_for_estimator(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that choose an estimator, in place of its parameter `asked`.
+
+    What only some commands take (a zCDP budget, the relation, rows of a person, a seed) they declare themselves.
+    """
+    whole, shared = signature(command), signature(_asked).parameters
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(asked=_asked(**{name: given.pop(name) for name in shared}), **given)
+
+    parameters: list[Parameter] = []
+    for parameter in whole.parameters.values():
+        parameters += shared.values() if parameter.name == "asked" else [parameter]
+    signed: Any = run  # Typer reads the signature
+    signed.__signature__ = whole.replace(parameters=parameters)
+    signed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

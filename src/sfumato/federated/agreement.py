@@ -13,10 +13,10 @@ from scipy.stats import chi2
 
 from sfumato.release import Release
 from sfumato.settings.federated import Sites
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import ResidualProduct
 from sfumato.statistics.histograms import LinearHistograms, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
+from sfumato.statistics.parts import OnColumns
 from sfumato.steps.symmetric import upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray

@@ -13,17 +13,15 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.federated.site_facts import SiteFacts
-from sfumato.federated.wire import RefusedError
 from sfumato.statistics import histograms
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.gradients import LARGEST_COEFFICIENT, Residual, ResidualHistogram, ResidualProduct
-from sfumato.statistics.moments import Moments
-from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.histograms import ProjectionHistogram
+from sfumato.statistics.moments import Moments, SquareSums
+from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.scores import SignScores
-from sfumato.statistics.slice_seconds import SliceSecondMoments
-from sfumato.statistics.slices import SlicedMoments
-from sfumato.statistics.squares import SquareSums
+from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
 from sfumato.statistics.whitening import CAP_UNITS, Whitening
+from sfumato.statistics.wire import SITES, Decoder, RefusedError
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -31,6 +29,20 @@ MOST_BINS = 2**13
 MOST_COLUMNS = 512
 MOST_NUMBERS = 2**27
 """Of one answer, a gigabyte: second moments of 512 slices would fill any memory."""
+
+
+class SiteDecoder(Decoder):
+    """Reads the questions of a run back, those that sites answer."""
+
+    def __init__(self) -> None:
+        super().__init__(SITES)
+
+    def query(self, data: Any) -> BoundedSum:
+        """The bounded sum, or `RefusedError`: columns are selected once, so that what is asked stays readable."""
+        value = super().query(data)
+        if isinstance(value, OnColumns) and isinstance(value.query, OnColumns):
+            raise RefusedError("the question selects columns twice.")
+        return value
 
 
 def check(query: BoundedSum, facts: SiteFacts) -> None:

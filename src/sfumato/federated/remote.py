@@ -16,7 +16,6 @@ from sfumato.errors import SfumatoError
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.store import Journal
 from sfumato.federated.terms import Terms
-from sfumato.federated.wire import dump_json, encode
 from sfumato.privacy import mechanisms
 from sfumato.privacy.events import Gaussian, Selection
 from sfumato.privacy.ledger import Entry
@@ -24,8 +23,9 @@ from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.settings.federated import SiteLedger
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import Histogram
+from sfumato.statistics.parts import OnColumns
+from sfumato.statistics.wire import dump_json, encode
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray, Relation
 

@@ -259,10 +259,9 @@ def split_by_column(
     features = [name for name in table.names if name not in others]
     paths = [Path(path)]
     source = open_source(paths, response, features, classes, response_kind=response_kind, second=second or ())
-    chunks = [records for part in source.parts() for records in source.read(part)]
-    if not chunks:
+    records = source.pooled()
+    if not len(records):
         raise InputError(f"data: {path} holds no records; give a file with some.")
-    x, y = np.concatenate([chunk.x for chunk in chunks]), np.concatenate([chunk.y for chunk in chunks])
     # The column that names the sites is no feature: it is read apart, and as text whatever its type.
     labels = np.asarray(table.whole({column: "text"}).column(column).to_pylist(), dtype=object).astype(str)
     names = sorted(set(labels.tolist()))
@@ -270,6 +269,7 @@ def split_by_column(
     if len(names) > MOST_SITES:
         raise InputError(f"by: column {column!r} would make more than {MOST_SITES:,} sites; name the one of the sites.")
     return {
-        label: ArraySource(x[labels == label], y[labels == label], source.response, source.feature_names, **about)
+        label: ArraySource(records.x[mine], records.y[mine], source.response, source.feature_names, **about)
         for label in names
+        for mine in (labels == label,)
     }

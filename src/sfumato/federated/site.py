@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
-from sfumato.federated.checks import check
+from sfumato.federated.checks import SiteDecoder, check
 from sfumato.federated.site_facts import SiteFacts, describe_site, site_noise
 from sfumato.federated.store import RunLedger, Store
 from sfumato.federated.terms import Terms, question_kind, run_from, terms_from
-from sfumato.federated.wire import Decoder, RefusedError, digest, dump_json
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
 from sfumato.settings import adder_of
 from sfumato.settings.federated import open_site, site_plan
 from sfumato.sources import Source
-from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.parts import OnColumns
+from sfumato.statistics.wire import RefusedError, digest, dump_json
 from sfumato.typing import FloatArray
 
 LOG = logging.getLogger("sfumato.federated")
@@ -83,7 +83,7 @@ class Site:
         self._most, self._least = most, least
         self.tell, self._consent = tell, consent
         self._random_state = random_state
-        self._decoders: dict[str, Decoder] = {}
+        self._decoders: dict[str, SiteDecoder] = {}
         self._first: dict[int, Source] = {}
 
     def ledger(self, run: str = "", purpose: str = "federated run") -> RunLedger:
@@ -143,7 +143,7 @@ class Site:
         if kept is not None:
             return kept
         if terms.run not in self._decoders:  # one run at a time: what another left in memory is let go
-            self._decoders = {terms.run: Decoder()}
+            self._decoders = {terms.run: SiteDecoder()}
         query = self._decoders[terms.run].query(question)
         inner = query.query if isinstance(query, OnColumns) else query
         if type(inner) is not question_kind(line):

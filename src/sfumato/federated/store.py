@@ -23,10 +23,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.federated.wire import RefusedError, dump_json
 from sfumato.privacy.ledger import FileLedger, Mark
 from sfumato.privacy.plan import Plan
 from sfumato.settings.federated import SitesLostError
+from sfumato.statistics.wire import RefusedError, dump_json
 from sfumato.typing import FloatArray
 
 

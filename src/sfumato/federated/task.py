@@ -17,22 +17,21 @@ from sfumato.errors import InputError
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.voting import PICKS, Ballot, Voters, Voting, rounds, screen_by_votes
 from sfumato.methods import FAMILY, load
-from sfumato.methods.base import Planned, given_of, search_of
-from sfumato.methods.sir import Outcome, Task, solve
-from sfumato.methods.sparse_sir import SparseTask, some_bounds, spread
-from sfumato.privacy.asking import Asking, on_columns
+from sfumato.methods.base import ExplainingTask, Planned, given_of, search_of
+from sfumato.methods.sir import Outcome, Task
+from sfumato.methods.sparse_sir import SparseTask, solve_kept, some_bounds
+from sfumato.privacy.asking import Asking
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Unit
-from sfumato.records import Response
 from sfumato.sources import declared_response
 from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
-from sfumato.steps.location import Location, settled
+from sfumato.steps.location import Location
 from sfumato.steps.ranks import Ranking
 from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
-from sfumato.typing import Relation
+from sfumato.typing import Relation, is_whole
 
 FEW_ROUNDS = Schedule(
     (2.0, 2.0, 3.0), (2, 3), (0.6, 0.6), weights=(1.0, 1.0, 0.7, 0.5), fading=1.0, bins=24, ranks=0.15, shape=0.20
@@ -75,7 +74,7 @@ def too_small(facts: Mapping[str, SiteFacts], least: int | str | None, budget: B
     """Sites with fewer than `least` records and the sentence that says so; "auto" is `least_records`."""
     if least is None:
         return {}
-    if isinstance(least, bool) or not (least == "auto" or (isinstance(least, int) and least >= 1)):
+    if not (least == "auto" or is_whole(least, 1)):
         raise InputError(f"least must be None, 'auto' or a whole number from 1 on, got {least!r}.")
     found = {}
     for name, fact in facts.items():
@@ -95,16 +94,9 @@ CLASS_SHARES = SHARES | {"ranks": 0.03, "picks": 0.8, "scores": 0.35}
 
 
 @dataclass(frozen=True, slots=True)
-class SparseSites:
-    """What is public about a sparse fit over sites.
+class SparseSites(ExplainingTask):
+    """What is public about a sparse fit over sites; a site names `picks` features in each round."""
 
-    `n_records` is that of all sites, None where it is private; a site names `picks` features in each round.
-    """
-
-    n_features: int
-    n_records: int | None
-    response: Response
-    n_directions: int | None
     bounds: Bounds
     picks: int
     sites: int
@@ -132,8 +124,7 @@ def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome,
     found = yield from screen_by_votes(voters, ballot, n, task.n_directions or 1)
     bounds = some_bounds(task.bounds, found.kept)
     few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
-    outcome = yield from on_columns(solve(few, ranks, settled(bounds, len(found.kept)), tested=False), found.kept)
-    return spread(outcome, PartialBounds.of(task.bounds, task.n_features), found.kept), found
+    return (yield from solve_kept(few, ranks, PartialBounds.of(task.bounds, task.n_features), found.kept)), found
 
 
 class SitesTask(Planned, Protocol):

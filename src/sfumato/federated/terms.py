@@ -8,13 +8,13 @@ from typing import Any, Self
 from sfumato.bounds import PartialBounds
 from sfumato.errors import SfumatoError
 from sfumato.federated.voting import PICKS, Voting
-from sfumato.federated.wire import RefusedError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import relation_of
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response
 from sfumato.settings.federated import Trust, trust_of
+from sfumato.statistics.wire import RefusedError
 from sfumato.steps.cca import Counting, JointPairs
 from sfumato.steps.descent import Descent, Schedule
 from sfumato.steps.hessian import HalfMoments

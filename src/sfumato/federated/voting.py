@@ -17,7 +17,7 @@ from sfumato.privacy.asking import Asking, ask, on_columns
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.scores import SignScores
 from sfumato.steps.ranks import Ranks
 from sfumato.steps.screening import Screen, class_contrasts, smooth_contrasts

@@ -33,11 +33,18 @@ ALIKE, OFTEN = 0.9, 0.975
 """A fit is reliable if the scores of two such fits on fresh samples are correlated by `ALIKE` in this part of cases."""
 MORE = 1.15
 """Errors are by so much larger than the scatter of stand-ins: points that moments and lengths describe are tamer than
-the records of a table."""
+the records of a table. Over 50 directions of 14 tables two errors without it cover 96 % in the middle, but of one
+direction in twelve less than 88 %; with it, of one in fifty."""
 HIGHEST = 700.0
 """Of which the exponential is finite."""
-SILENCE = 1e-12
-"""Variance of the noise, over that of the fit, that is as good as none."""
+SILENCE = 1e-2
+"""Variance of the noise, over that of the fit, that is as good as none beside it. With much less a descent has nothing
+to weigh its steps by, and ends elsewhere."""
+RELIABLE = "The directions would come out nearly the same on a fresh sample."
+GUESSED = (
+    "The directions would come out nearly the same on a fresh sample, but for features of which hardly anything but "
+    "zeros was seen: how much one of them weighs is a guess. Give their bounds."
+)
 Level = Literal["reliable", "weak", "noise"]
 
 
@@ -173,6 +180,11 @@ class Assessment(ABC):
     def possible(self, rng: np.random.Generator) -> Records:
         """Points for a population that the releases leave possible."""
 
+    @property
+    @abstractmethod
+    def own(self) -> Any:
+        """What the fit itself found, as fits on stand-ins give it."""
+
     @abstractmethod
     def rows(self, found: Any) -> FloatArray:
         """Directions of a fit, in half widths, of any length."""
@@ -231,15 +243,26 @@ class Assessment(ABC):
     @cached_property
     def errors(self) -> Errors:
         """Total errors: sampling and privacy noise, through every step."""
-        return self._errors(self._samples)
+        return self._errors([[self.own, *some] for some in self._samples])
 
     @cached_property
     def privacy_errors(self) -> Errors:
         """Errors by privacy noise alone, on one and the same sample."""
-        return self._errors(self._fits(unsampled))
+        # The fit itself is one on a sample: its distance from these is no matter of noise alone.
+        return self._errors(
+            [[world.truth, *some] for world, some in zip(self.worlds, self._fits(unsampled), strict=True)]
+        )
 
     def _errors(self, fits: list[list[Any]]) -> Errors:
-        return Errors(self._scatter(fits, self.in_x), self._scatter(fits, self.per_deviation))
+        sides = np.array([self._sides(world, some) for world, some in zip(self.worlds, fits, strict=True)])
+        return Errors(self._scatter(fits, sides, self.in_x), self._scatter(fits, sides, self.per_deviation))
+
+    def _sides(self, world: World, fits: list[Any]) -> FloatArray:
+        """Signs by which the rows of fits are turned to the truth: by scores, since features have units: (fits, k)."""
+        centred = world.points.x - world.points.x.mean(axis=0)
+        towards = self.rows(world.truth) @ (centred.T @ centred)
+        alike = np.array([(self.rows(found) * towards).sum(axis=1) for found in fits])
+        return np.where(alike < 0, -1.0, 1.0)
 
     def _fits(self, door: Callable[[Evidence, Records, np.random.Generator], StandIn]) -> list[list[Any]]:
         worlds, evidence, rng = self.worlds, self.evidence, seeded(self.evidence)
@@ -249,22 +272,36 @@ class Assessment(ABC):
                 for world in worlds
             ]
 
-    def _scatter(self, fits: list[list[Any]], rows: Callable[[Any], FloatArray]) -> FloatArray:
-        """Root mean square distance from the truth of each population, each row turned to its side."""
+    def _scatter(self, fits: list[list[Any]], sides: FloatArray, rows: Callable[[Any], FloatArray]) -> FloatArray:
+        """Root mean square distance from the truth of each population, each row turned to its side.
+
+        Or from the first of some fits, over the root of two, where that is more: a fit is as far from the truth as
+        others are, unless the populations do not describe it well.
+        """
         truth = np.array([rows(world.truth) for world in self.worlds])[:, None]
-        found = np.array([[rows(one) for one in some] for some in fits])
-        found *= np.where((found * truth).sum(axis=3) < 0, -1.0, 1.0)[..., None]
-        return np.asarray(MORE * np.sqrt(((found - truth) ** 2).mean(axis=(0, 1))))
+        found = np.array([[rows(one) for one in some] for some in fits]) * sides[..., None]
+        first, others = found[:, :1], found[:, 1:]
+        about_truth, about_first = (((others - centre) ** 2).mean(axis=(0, 1)) for centre in (truth, first))
+        return np.asarray(MORE * np.sqrt(np.maximum(about_truth, about_first / 2.0)))
 
     @cached_property
     def alikeness(self) -> FloatArray:
-        """Correlation of the scores of two such fits that all but few pairs of them reach, for each direction."""
-        pairs = [self.pairs(world.points.x, some) for world, some in zip(self.worlds, self._samples, strict=True)]
-        return np.asarray(np.quantile(np.concatenate(pairs, axis=1), 1.0 - OFTEN, axis=1))
+        """Correlation of scores that all but few pairs reach, for each direction.
 
-    def pairs(self, x: FloatArray, fits: list[Any]) -> FloatArray:
-        """Correlations of the scores of each two fits on samples of one population: (k, pairs)."""
-        scores = np.array([x @ self.rows(found).T for found in fits])
+        Pairs are of two fits on fresh samples of a population; and of the fit itself with each of them, so that
+        populations in which it would hardly have come out do not speak for it.
+        """
+        within, own = [], []
+        for world, some in zip(self.worlds, self._samples, strict=True):
+            pairs = self.pairs(world.points.x, [self.rows(one) for one in (self.own, *some)])
+            own.append(pairs[:, : len(some)])
+            within.append(pairs[:, len(some) :])
+        least = [np.quantile(np.concatenate(pairs, axis=1), 1.0 - OFTEN, axis=1) for pairs in (within, own)]
+        return np.minimum(*least)
+
+    def pairs(self, x: FloatArray, fits: list[FloatArray]) -> FloatArray:
+        """Correlations of the scores of each two fits (k, p), the first with all others first: (k, pairs)."""
+        scores = np.array([x @ rows.T for rows in fits])
         scores -= scores.mean(axis=1, keepdims=True)
         scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-300)
         above = np.triu_indices(len(scores), 1)
@@ -279,12 +316,14 @@ class Assessment(ABC):
             return Verdict("noise", f"{self.tests} {self._remedy}")
         stable = int((np.cumprod(self.alikeness >= ALIKE)).sum())
         if min(stable, announced) >= self._k:
-            return Verdict("reliable", "The directions would come out nearly the same on a fresh sample.")
+            return Verdict("weak", GUESSED) if self.evidence.guessed else Verdict("reliable", RELIABLE)
         return Verdict("weak", f"{_weak(min(stable, announced), announced, self._k)} {self._remedy}")
 
     @property
     def _remedy(self) -> str:
-        return "More records or a larger epsilon would help; so would bounds, if they were not given."
+        found, more = self.evidence.reading, "More records or a larger epsilon would help"
+        searched = found is not None and found.known.unknown.size
+        return f"{more}; so would bounds of the features, if they are known." if searched else f"{more}."
 
 
 def _weak(sure: int, announced: int, k: int) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import null_space
 
 from sfumato.forecast.assessment import PILOTS, Assessment, first_of, sampled, seeded, test_each
 from sfumato.forecast.described import HIDDEN, SHARP, Described, describe
@@ -12,7 +13,7 @@ from sfumato.privacy.asking import drive
 from sfumato.records import Records
 from sfumato.settings.central import one_blas_thread
 from sfumato.steps.dimension import LEVEL, Choice
-from sfumato.steps.links import Links, unit_rows
+from sfumato.steps.links import Links, links_of, unit_rows
 from sfumato.typing import FloatArray
 
 PROBES = 4
@@ -33,6 +34,31 @@ def choose_by_test(evidence: Evidence, first: Links) -> Choice:
     )
     announced = int((p_values <= LEVEL).sum())
     return Choice(max(announced, 1), observed, edge, False, p_values)
+
+
+def with_next(first: Links, links: Links, k: int, probabilities: FloatArray) -> Links:
+    """The k links that a descent found, and the strongest of those that it saw at first beside them.
+
+    Of what is not kept a descent takes ever less notice: its own next link ends as noise over nearly nothing. The one
+    seen at first is that of functions of y which have nothing to do with those that are kept, along other axes; it is
+    taken for as much weaker, or stronger, as the leading link became after it.
+
+    >>> links = Links(np.array([1.0, 1e-9]), np.eye(3)[:, :2], np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0]]))
+    >>> first = Links(np.array([2.0, 1.0]), np.eye(3)[:, [0, 2]], np.array([[1.0, 1.0], [0.0, -2.0], [-1.0, 1.0]]))
+    >>> found = with_next(first, links, 1, np.full(3, 1 / 3))
+    >>> found.strengths.round(6), np.abs(found.axes[:, 1]), np.abs(found.functions[:, 1])
+    (array([1. , 0.5]), array([0., 0., 1.]), array([1., 2., 1.]))
+    """
+    kept = _leading(links, k)
+    others = null_space((probabilities[:, None] * kept.functions).T @ first.functions)
+    slopes = first.slopes @ others
+    rest = _leading(links_of(slopes - kept.axes @ (kept.axes.T @ slopes), first.functions @ others), 1)
+    became = links.explained(probabilities)[0] / max(float(first.explained(probabilities)[0]), 1e-300)
+    return Links(
+        np.append(kept.strengths, rest.strengths * np.sqrt(became)),
+        np.column_stack([kept.axes, rest.axes]),
+        np.column_stack([kept.functions, rest.functions]),
+    )
 
 
 def with_directions(evidence: Evidence, first: Links, j: int, rng: np.random.Generator) -> Records:
@@ -155,7 +181,14 @@ class Belief(Assessment):
         size = (slopes * (population.covariance @ slopes)).sum(axis=0)
         kept = (slopes * (population.covariance @ shown)).sum(axis=0)
         factor = np.clip(size / np.maximum(kept, size / 2.0 + 1e-300), 0.5, 2.0)
-        return describe(doubted, rng, links, 2.0 * slopes - factor * shown, least=HIDDEN).points
+        bias = factor * shown - slopes
+        length = (bias * (population.covariance @ bias)).sum(axis=0)
+        bias *= np.sqrt(np.minimum(1.0, size / np.maximum(length, 1e-300)))  # at most as long as the slope itself
+        return describe(doubted, rng, links, slopes - bias, least=HIDDEN).points
+
+    @property
+    def own(self) -> Seen:
+        return Seen(self.links, self.evidence.ranks.probabilities, self.evidence.map)
 
     def rows(self, found: Seen) -> FloatArray:
         return found.rows(self._k)

@@ -141,8 +141,20 @@ class Evidence:
 
     def slopes(self, links: Links) -> FloatArray:
         """Of the linked functions on x in half widths: (p, r)."""
-        matrix = self.whitening.exact_matrix if self.to_z is None else self.to_z
-        return np.asarray(matrix.T @ links.slopes)
+        return np.asarray(self.map.T @ links.slopes)
+
+    @property
+    def map(self) -> FloatArray:
+        """From x, in half widths, to what links are about."""
+        return self.whitening.exact_matrix if self.to_z is None else self.to_z
+
+    @property
+    def guessed(self) -> bool:
+        """Whether a unit is a guess: that of a feature of which only zeros were seen, and no bounds were given."""
+        if self.reading is None:
+            return False
+        located, unknown = self.reading.located(), self.reading.known.unknown
+        return bool((located.unseen & (located.grid.centre == 0.0))[unknown].any())
 
     def doubted(self, rng: np.random.Generator) -> "Evidence":
         """The same with other moments that the released ones leave possible: as far off as their noise is large.

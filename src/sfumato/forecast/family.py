@@ -29,7 +29,9 @@ from sfumato.steps.symmetric import without_noise
 from sfumato.typing import FloatArray
 
 STRONGEST = 0.97
-"""Largest correlation of a pair, and most that changes of a score are multiplied by, over what was seen."""
+"""Largest correlation of a pair."""
+POSSIBLE = 1e-4, 4.0
+"""Square of what changes of a score are multiplied by, over what was seen."""
 
 
 def orthonormal_in_order(rows: FloatArray) -> FloatArray:
@@ -52,6 +54,35 @@ class DiscriminantBelief(Belief):
         return orthonormal_in_order(found.rows(self._k) / self.half_width)
 
 
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """What the signal of a pilot is multiplied by, so that about the observed numbers come out.
+
+    Attributes
+    ----------
+    squares : ndarray of shape (r,)
+        Their squares, as they came out.
+    errors : ndarray of shape (fits, r)
+        By which such numbers are off, from fit to fit.
+    """
+
+    squares: FloatArray
+    errors: FloatArray
+
+    @property
+    def likely(self) -> FloatArray:
+        """The factors, within what is possible."""
+        return _root_within(self.squares)
+
+    def drawn(self, rng: np.random.Generator) -> FloatArray:
+        """Factors that the releases leave possible: of two directions the second may be the stronger."""
+        return _root_within(self.squares - self.errors[rng.integers(len(self.errors))])
+
+
+def _root_within(squares: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.clip(squares, *POSSIBLE)))
+
+
 class RowsFound(Assessment):
     """An assessment whose fits give directions as they are, (k, p) in half widths, and the numbers to be tested."""
 
@@ -67,19 +98,19 @@ class RowsFound(Assessment):
     def in_x(self, found: FloatArray) -> FloatArray:
         return orthonormal_in_order(found / self.half_width)
 
-    def mended(self, observed: FloatArray, nothing: Records, pilot: Records, power: float) -> FloatArray:
-        """What the signal of a pilot is multiplied by, so that about the observed numbers come out.
+    def mended(self, observed: FloatArray, nothing: Records, pilot: Records, power: float) -> Factors:
+        """What the signal of a pilot is multiplied by.
 
         What comes out, to some power, is about ``a signal^2 + b``: b on stand-ins without signal.
         """
         rng, k = seeded(self.evidence), len(observed)
         none, some = (
-            np.median([first_of(self.look(points, rng), k) for _ in range(PILOTS)], axis=0)
+            np.maximum([first_of(self.look(points, rng), k) for _ in range(PILOTS)], 0.0) ** power
             for points in (nothing, pilot)
         )
-        none, some, seen = (np.maximum(value, 0.0) ** power for value in (none, some, observed))
-        gain = np.maximum(some - none, 0.05 * np.maximum(some, 1e-12))
-        return np.asarray(np.sqrt(np.clip((seen - none) / gain, 1e-4, 4.0)))
+        least, middle = np.median(none, axis=0), np.median(some, axis=0)
+        gain = np.maximum(middle - least, 0.05 * np.maximum(middle, 1e-12))
+        return Factors((np.maximum(observed, 0.0) ** power - least) / gain, (some - middle) / gain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +121,7 @@ class CurvedBelief(RowsFound):
     ----------
     evidence : Evidence
     curves : Curves
-        Of the directions found, as they were released.
+        Of the directions found and of the next one, as they were released.
     choice : Choice
     half_width : ndarray of shape (p,)
     power : float
@@ -106,17 +137,21 @@ class CurvedBelief(RowsFound):
     testable: bool = True
 
     @property
+    def own(self) -> FloatArray:
+        return self.curves.directions[:, : self._k].T
+
+    @property
     def most(self) -> int:
         """Kernels are seen above their middle eigenvalue."""
         return max(len(self.half_width) // 2, 1)
 
     def null(self, j: int, rng: np.random.Generator) -> Records:
         factors = np.zeros(len(self.curves.directions.T))
-        factors[:j] = self._factors[:j]
+        factors[:j] = self._factors.likely[:j]
         return describe_curves(self.evidence, rng, self.curves.times(factors), SHARP).points
 
     @cached_property
-    def _factors(self) -> FloatArray:
+    def _factors(self) -> Factors:
         """By how much the released changes of each score are to be multiplied."""
         rng, k = seeded(self.evidence), len(self.curves.directions.T)
         nothing, pilot = (
@@ -125,7 +160,7 @@ class CurvedBelief(RowsFound):
         return self.mended(self.choice.singular_values[:k], nothing, pilot, self.power)
 
     def possible(self, rng: np.random.Generator) -> Records:
-        curves = self.curves.times(self._factors)
+        curves = self.curves.times(self._factors.drawn(rng))
         return describe_curves(self.evidence.doubted(rng), rng, curves, least=HIDDEN).points
 
 
@@ -197,6 +232,10 @@ class ComponentBelief(RowsFound):
     testable: bool = True
 
     @property
+    def own(self) -> FloatArray:
+        return self.known.root[:, : self._k].T
+
+    @property
     def most(self) -> int:
         """The last one has nothing to be compared with."""
         return max(len(self.half_width) - 1, 1)
@@ -238,7 +277,7 @@ class PairBelief(RowsFound):
     known : Known
         Of both tables side by side.
     weights : ndarray of shape (2 r, p + q)
-        Canonical weights of the first r pairs, in half widths: of x, zero on y; then of y, zero on x.
+        Canonical weights of the pairs found and of the next one, in half widths: of x, zero on y; then of y, zero on x.
     p : int
         Columns of x.
     choice : Choice
@@ -254,24 +293,34 @@ class PairBelief(RowsFound):
     half_width: FloatArray
     testable: bool = True
 
+    @property
+    def own(self) -> FloatArray:
+        return np.concatenate([half[: self._k] for half in np.split(self.weights, 2)])
+
     def null(self, j: int, rng: np.random.Generator) -> Records:
-        correlations = self._correlations.copy()
+        correlations = self._correlations(self._factors.likely)
         correlations[j:] = 0.0
         covariance = positive(self.known.root @ self.known.values @ self.known.root.T)
         return spread_points(self.evidence, self.known.mean, self._joint(covariance, correlations), rng, SHARP)
 
-    @cached_property
-    def _correlations(self) -> FloatArray:
+    @property
+    def _shown(self) -> FloatArray:
+        return np.clip(self.choice.singular_values[: len(self.weights) // 2], 0.0, STRONGEST)
+
+    def _correlations(self, factors: FloatArray) -> FloatArray:
         """Of the pairs, noise accounted for."""
-        rng, r = seeded(self.evidence), len(self.weights) // 2
+        return np.clip(self._shown * factors, 0.0, STRONGEST)
+
+    @cached_property
+    def _factors(self) -> Factors:
+        """By how much the correlations that were seen are to be multiplied."""
+        rng = seeded(self.evidence)
         covariance = positive(self.known.root @ self.known.values @ self.known.root.T)
-        shown = np.clip(self.choice.singular_values[:r], 0.0, STRONGEST)
         nothing, pilot = (
-            spread_points(self.evidence, self.known.mean, self._joint(covariance, shown * f), rng) for f in (0.0, 1.0)
+            spread_points(self.evidence, self.known.mean, self._joint(covariance, self._shown * f), rng)
+            for f in (0.0, 1.0)
         )
-        return np.asarray(
-            np.clip(shown * self.mended(self.choice.singular_values[:r], nothing, pilot, 2.0), 0.0, STRONGEST)
-        )
+        return self.mended(self.choice.singular_values[: len(self._shown)], nothing, pilot, 2.0)
 
     def _joint(self, covariance: FloatArray, correlations: FloatArray) -> FloatArray:
         """The covariance with other correlations between the tables: those of the first pairs alone."""
@@ -288,7 +337,7 @@ class PairBelief(RowsFound):
         return joint
 
     def possible(self, rng: np.random.Generator) -> Records:
-        joint = self._joint(self.known.drawn(rng), self._correlations)
+        joint = self._joint(self.known.drawn(rng), self._correlations(self._factors.drawn(rng)))
         return spread_points(self.evidence, self.known.mean, joint, rng)
 
     def in_x(self, found: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from types import FrameType
@@ -36,6 +36,7 @@ from sfumato.settings import adder_of
 from sfumato.sources import ResponseKind, Source, declared_response
 from sfumato.steps.dimension import Choice
 from sfumato.steps.location import Located, Location, check_search, location_share
+from sfumato.steps.ranks import Ranks
 from sfumato.typing import FloatArray, IntArray
 
 SEARCHED = (
@@ -56,6 +57,21 @@ class Planned(Protocol):
 
     def run(self) -> Asking[Any]:
         """Walk the plan; what it returns is what the estimator keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainingTask:
+    """What is public about a fit that explains a response. `n_records` is None where the number is private."""
+
+    n_features: int
+    n_records: int | None
+    response: Response
+    n_directions: int | None
+    bounds: Bounds | Location
+
+    def records_of(self, ranks: Ranks) -> float:
+        """The number of records: public, or else what the released histogram of y says, kept away from zero."""
+        return float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +171,19 @@ class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
 
     def explain(self, n_samples: int, n_features: int) -> Explanation:
         """The plan before any data: every release, what it costs and how much noise it gets."""
+        response = declared_response(self._numeric_response, getattr(self, "classes", None))
+        return self._explain(n_samples, n_features, lambda p, n_records: self._task(p, n_records, response))
+
+    def _explain(
+        self, n_samples: int, n_features: int, task_of: Callable[[int, int | None], Planned], n_targets: int = 0
+    ) -> Explanation:
+        """The plan of the task that follows from the number of features and, where it is public, of records."""
         n_samples, n_features = sizes_of(n_samples, n_features)
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
-        response = declared_response(self._numeric_response, getattr(self, "classes", None))
         unit = unit_of(self.rows_per_person, has_ids=False)
-        public = n_samples if relation == "replace" and unit == RECORD else None
-        task = self._task(n_features, public, response)
-        plan = task.plan().calibrate(budget, unit.factor)
-        return Explanation(plan, budget, relation, n_samples, n_features, task, task.prospect(), unit.rows)
+        task = task_of(n_features, n_samples if relation == "replace" and unit == RECORD else None)
+        plan, size = task.plan().calibrate(budget, unit.factor), n_features + n_targets
+        return Explanation(plan, budget, relation, n_samples, size, task, task.prospect(), unit.rows)
 
     def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
         """Checked records, as this estimator takes them."""
@@ -208,8 +229,9 @@ class Assessed:
     _belief: Assessment | None
 
     def _keep_belief(self, belief: Assessment | None) -> None:
-        for name in ("standard_errors_", "privacy_errors_", "choice_", "verdict_"):  # of an earlier fit
-            self.__dict__.pop(name, None)
+        """What was worked out about an earlier fit goes."""
+        for name in [name for name in self.__dict__ if isinstance(getattr(type(self), name, None), cached_property)]:
+            del self.__dict__[name]
         self._belief = belief
 
     @property
@@ -335,6 +357,11 @@ def search_of(known: PartialBounds, n_records: int | None, mu: float, insists: b
     if not known.asked.size or share == 0.0:
         return Bounds(known.lower, known.upper)
     return Location(known, share, insists)
+
+
+def half_widths(n_features: int, units: FloatArray | None = None) -> Grid:
+    """The grid of records that are in half widths of their bounds already, or in other units."""
+    return Grid(np.zeros(n_features), np.ones(n_features) if units is None else units)
 
 
 def common_scale(located: Located) -> Grid:

@@ -8,22 +8,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, GivenBounds, Grid
+from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.forecast.evidence import Evidence, Heard
 from sfumato.forecast.family import Known, PairBelief
 from sfumato.forecast.populations import WIDEST, PointPopulation, random_distance, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import BOX, CHOICE, JUDGED, PARAMETERS, About, Attack, finding, method_among
-from sfumato.methods.base import Assessed, ComponentReducer, location_of_pair, open_session
+from sfumato.methods.base import Assessed, ComponentReducer, half_widths, location_of_pair, open_session
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import paired_source, second_array
-from sfumato.methods.parameters import chosen_method, directions_of, sizes_of
+from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
-from sfumato.privacy.unit import RECORD, Unit, unit_of
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import Records, Response
 from sfumato.schema import HUGE, Node, Reader, array, bounds, optional, said_of_bounds, series, some_places
 from sfumato.sources import ResponseKind, Source
@@ -100,15 +99,21 @@ class CanonicalTask:
     n_directions: int | None
     bounds: Bounds | Location
 
+    @property
+    def size(self) -> int:
+        """Columns of both blocks."""
+        return self.n_features + self.n_targets
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the number of records only where it is private."""
-        counting = () if self.n_records is not None else (Counting(self.n_features + self.n_targets),)
+        counting = () if self.n_records is not None else (Counting(self.size),)
         return Plan.of(Locating(self.bounds), *counting, PAIRS)
 
     def prospect(self) -> Prospect | None:
         """On pairs of correlated columns."""
-        size, k = self.n_features + self.n_targets, self.n_directions or 1
-        return Prospect((("refined", self),), CorrelatedPairs(size, k, n_targets=self.n_targets))
+        return Prospect(
+            (("refined", self),), CorrelatedPairs(self.size, self.n_directions or 1, n_targets=self.n_targets)
+        )
 
     def run(self) -> Asking[tuple[Located, FloatArray, Canonical, PairBelief | None]]:
         """Walk the plan: bounds, mean of (x, y) and canonical weights, in the units of x and y; what to believe."""
@@ -116,27 +121,26 @@ class CanonicalTask:
         p, grid = self.n_features, located.grid
         mean, found, joint = yield from heard.of(PAIRS.run(grid, p, n, self.n_directions))
         ranks = Ranks(Bins(np.empty(0)), np.ones(1), n)  # there is no response
-        again = PairsAgain(p, grid.n_features, n)
-        evidence = Evidence.of(heard, n, joint.whitening, ranks, again, located.reading)
+        evidence = Evidence.of(heard, n, joint.whitening, ranks, PairsAgain(self, n), located.reading)
         root = joint.whitening.inverse
         noise = np.full(joint.matrix.shape, joint.noise_std / np.sqrt(2.0))
         known = Known((mean - grid.centre) / grid.half_width, joint.matrix, root, noise)
-        weights = block_rows(found.x_weights * grid.half_width[:p], found.y_weights * grid.half_width[p:])
+        # With the next pair: it may be about as strong.
+        pairs = canonical(root @ joint.matrix @ root.T, p, joint.noise_std, n, found.choice.n_directions + 1)
+        weights = block_rows(pairs.x_weights, pairs.y_weights)
         return located, mean, found, PairBelief(evidence, known, weights, p, found.choice, grid.half_width)
 
     def prepare(self) -> Asking[tuple[Located, float]]:
         """Bounds of all columns and number of records, given or bought."""
-        size = self.n_features + self.n_targets
-        located = yield from Locating(self.bounds).run(size, self.n_records)
-        return located, float(self.n_records) if self.n_records is not None else (yield from Counting(size).run())
+        located = yield from Locating(self.bounds).run(self.size, self.n_records)
+        return located, float(self.n_records) if self.n_records is not None else (yield from Counting(self.size).run())
 
 
 @dataclass(frozen=True, slots=True)
 class PairsAgain:
     """The same pairs of n records in half widths of the bounds."""
 
-    n_features: int
-    size: int
+    task: CanonicalTask
     n: float
 
     def look(self) -> Asking[FloatArray]:
@@ -149,8 +153,7 @@ class PairsAgain:
         return block_rows(found.x_weights, found.y_weights)
 
     def _found(self, k: int | None, units: FloatArray | None) -> Asking[Canonical]:
-        grid = Grid(np.zeros(self.size), np.ones(self.size) if units is None else units)
-        return (yield from PAIRS.run(grid, self.n_features, self.n, k))[1]
+        return (yield from PAIRS.run(half_widths(self.task.size, units), self.task.n_features, self.n, k))[1]
 
 
 def block_rows(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -205,16 +208,14 @@ class PrivateCCA(Assessed, ComponentReducer):
     ----------
     n_directions : int or "auto"
         "auto" counts the correlations that stand out of the known noise; this costs nothing.
-    epsilon, delta : float
-        The total privacy budget of everything that touches the data, found bounds included.
+    epsilon, delta, relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
     bounds, y_bounds : Bounds, mapping, "search" or None
         Range of each column of X and of Y, or of some (see `PrivateSIR`), known without looking at the data; the others
         are found privately, and charged.
     method : {"auto", "refined"}
         "auto" is "refined": the joint covariance in coordinates that earlier releases made round, solved exactly.
         `explain` forecasts its loss. The published iteration, Rayleigh flow, is in `sfumato.research`.
-    relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSIR`.
 
     Attributes
     ----------
@@ -264,13 +265,7 @@ class PrivateCCA(Assessed, ComponentReducer):
 
     def explain(self, n_samples: int, n_features: int, n_targets: int = 1) -> Explanation:
         """The plan before any data: every release, what it costs and how much noise it gets."""
-        n_samples, n_features = sizes_of(n_samples, n_features)
-        budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
-        unit = unit_of(self.rows_per_person, has_ids=False)
-        public = relation == "replace" and unit == RECORD
-        task = self._pair(n_features, n_targets, n_samples if public else None)
-        size, plan = n_features + n_targets, task.plan().calibrate(budget, unit.factor)
-        return Explanation(plan, budget, relation, n_samples, size, task, task.prospect(), unit.rows)
+        return self._explain(n_samples, n_features, lambda p, n: self._pair(p, n_targets, n), n_targets)
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the pairs of directions of the tables X (n, p) and y (n, q).
@@ -293,7 +288,6 @@ class PrivateCCA(Assessed, ComponentReducer):
         self.directions_, self.y_directions_ = map(orthonormal_rows, (found.x_weights, found.y_weights))
         self.correlations_ = self.eigenvalues_ = found.correlations
         self.mean_, self.y_mean_ = mean[:p], mean[p:]
-        self.__dict__.pop("y_standard_errors_", None)
         self._keep_belief(belief)
         if belief is None:
             self.choice_ = found.choice

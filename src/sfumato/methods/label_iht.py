@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import reduce
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL, DeviceEstimator
 from sfumato.methods.inputs import device_unit, first_rows, fit_source, transform_array
 from sfumato.privacy.parameters import noise_of
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,7 +180,7 @@ class LabelPrivateIHT(RegressorMixin, DeviceEstimator):
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Fit public features X and y: the `Answers` of the devices, or true labels to be randomised first."""
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, Integral) or int(self.max_iter) < 1:
+        if not is_whole(self.max_iter, 1):
             raise InputError(f"max_iter must be a positive integer, got {self.max_iter!r}.")
         if self.radius is not None and not (isinstance(self.radius, Real) and float(self.radius) > 0):
             raise InputError(f"radius must be None or a positive number, got {self.radius!r}.")
@@ -192,16 +192,14 @@ class LabelPrivateIHT(RegressorMixin, DeviceEstimator):
         source = first_rows(fit_source(self, X, given, None), groups, unit)
         if source.response.categories is not None:
             raise InputError("y must hold numbers; LabelPrivateIHT is a regression.")
-        chunks = [chunk for part in source.parts() for chunk in source.read(part)]
-        x = np.concatenate([chunk.x for chunk in chunks])
-        labels = np.concatenate([chunk.y for chunk in chunks])
-        answers = y if isinstance(y, Answers) else self._randomise(labels, unit.factor)
+        records = source.pooled()
+        answers = y if isinstance(y, Answers) else self._randomise(records.y, unit.factor)
         if not isinstance(answers.form, NumberRandomiser):
             raise InputError("y: these answers are slices, not numbers; use LabelPrivateSIR, or a NumberRandomiser.")
         self.form_: NumberRandomiser = answers.form
         entries = (entry_of(self.form_, "y with noise"),)
         self.ledger_ = LocalLedger(entries, self.form_.delta, PROTECTS, answers.rehearsal, unit)
-        self._solve(x, np.asarray(answers.values, dtype=np.float64))
+        self._solve(records.x, np.asarray(answers.values, dtype=np.float64))
         return self
 
     def _randomise(self, y: Any, rows: int) -> Answers:
@@ -241,7 +239,7 @@ class LabelPrivateIHT(RegressorMixin, DeviceEstimator):
         if self.n_active == "auto":
             most = min(p, max(1, n // 20), MOST_ACTIVE)
             return _cross_validated(whole, folds, most, self.max_iter, self.radius)
-        if isinstance(self.n_active, bool) or not isinstance(self.n_active, Integral) or int(self.n_active) < 1:
+        if not is_whole(self.n_active, 1):
             raise InputError(f"n_active must be a positive integer or 'auto', got {self.n_active!r}.")
         return min(int(self.n_active), p, n), 1.0
 

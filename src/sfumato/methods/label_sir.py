@@ -23,7 +23,7 @@ from sfumato.methods.reference import SIR, whitener
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import noise_of
 from sfumato.privacy.unit import Unit
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 PROTECTS = f"the label of each person (its owner's own answer y alone); {LABEL_ONLY}"
 
@@ -114,7 +114,7 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         """
         unit = device_unit(self, X, y, groups)
         if isinstance(y, Answers):
-            x = _features(self, X, np.zeros(len(y)), None)
+            x = fit_source(self, X, np.zeros(len(y)), None).pooled().x
             answers, rows, entries = y, np.arange(len(x)), (entry_of(y.form, "slice of y"),)
         else:
             answers, x, rows, entries = self._randomise(X, y, groups, unit)
@@ -133,8 +133,8 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         source = first_rows(fit_source(self, X, y, self.classes), groups, unit)
         if source.response.hashed:
             raise InputError("classes must be given for a response of names; list the possible ones.")
-        x = np.concatenate([chunk.x for part in source.parts() for chunk in source.read(part)])
-        values = np.concatenate([chunk.y for part in source.parts() for chunk in source.read(part)])
+        records = source.pooled()
+        x, values = records.x, records.y
         if noise.rehearsal:
             warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
         rows = np.arange(len(x))
@@ -160,11 +160,7 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
             wanted = self.n_directions if isinstance(self.n_directions, Integral) else 1
             # k slices show at most k - 1 directions; the last of several needs one slice to spare.
             return best_number_of_slices(epsilon, min(int(wanted) + (2 if wanted > 1 else 1), MOST_SLICES))
-        if (
-            isinstance(self.n_slices, bool)
-            or not isinstance(self.n_slices, Integral)
-            or not (2 <= int(self.n_slices) <= MOST_SLICES)
-        ):
+        if not is_whole(self.n_slices, 2, MOST_SLICES):
             raise InputError(f"n_slices must be 'auto' or an integer from 2 to {MOST_SLICES}, got {self.n_slices!r}.")
         return int(self.n_slices)
 
@@ -197,16 +193,11 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
             least = 1 if self.n_directions == "auto" else int(self.n_directions)
             chance = float(chi2.isf(1.0 / p, max(labels.shape[1] - 1, 1)))  # one feature of p by chance
             count = max(least, min(int((total > chance).sum()), n // 10))
-        elif isinstance(self.n_active, Integral) and not isinstance(self.n_active, bool) and int(self.n_active) >= 1:
+        elif is_whole(self.n_active, 1):
             count = int(self.n_active)
         else:
             raise InputError(f"n_active must be a positive integer, 'auto' or None, got {self.n_active!r}.")
         return np.sort(np.argsort(-total, kind="stable")[: min(count, p)])
-
-
-def _features(estimator: Any, X: Any, y: Any, classes: Any) -> FloatArray:
-    source = fit_source(estimator, X, y, classes)
-    return np.concatenate([chunk.x for part in source.parts() for chunk in source.read(part)])
 
 
 def _indicators(codes: IntArray) -> FloatArray:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.forecast.evidence import Evidence, Heard, Seen
 from sfumato.forecast.family import DiscriminantBelief
@@ -28,7 +27,7 @@ from sfumato.methods.about import (
     finding,
     method_among,
 )
-from sfumato.methods.base import Assessed, ExplainingReducer, location_of, open_session
+from sfumato.methods.base import Assessed, ExplainingReducer, ExplainingTask, half_widths, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
@@ -40,7 +39,7 @@ from sfumato.sources import ResponseKind, Source
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.lda import ClassMeans, Discriminant, Rule, rule
 from sfumato.steps.links import Links, Spectrum, directions_in_x, links_of
-from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.location import Located, Locating
 from sfumato.steps.ranks import MOST_CLASSES, Ranking, Ranks
 from sfumato.steps.shape import RoughShape
 from sfumato.steps.subspace import subspace_distance
@@ -115,14 +114,8 @@ class DiscriminantOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscriminantTask:
+class DiscriminantTask(ExplainingTask):
     """What is public about a fit."""
-
-    n_features: int
-    n_records: int | None
-    response: Response
-    n_directions: int | None
-    bounds: Bounds | Location
 
     @property
     def ranking(self) -> Ranking:
@@ -157,10 +150,6 @@ class DiscriminantTask:
         ranks = yield from (heard or Heard()).of(self.ranking.run(self.n_records))
         return located, ranks, self.records_of(ranks)
 
-    def records_of(self, ranks: Ranks) -> float:
-        """The number of records, public or released."""
-        return float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.n_features)
-
     def codes(self, ranks: Ranks) -> int:
         """Codes that are classes; where classes are declared the last one is all others."""
         return ranks.bins.count if self.response.hashed else ranks.bins.count - 1
@@ -192,10 +181,10 @@ class DiscriminantAgain:
 
     def run(self, n_directions: int | None, units: FloatArray | None = None) -> Asking[Seen]:
         """The whole fit, on records measured in other units (half widths)."""
-        task, p = self.task, self.task.n_features
+        task = self.task
         ranks = yield from task.ranking.count(self.ranks.bins, task.n_records)
         n = task.records_of(ranks)
-        whitening = yield from SHAPE.run(Grid(np.zeros(p), np.ones(p) if units is None else units), n)
+        whitening = yield from SHAPE.run(half_widths(task.n_features, units), n)
         fit = yield from task.solve(whitening, ranks, n, n_directions)
         to_z = fit.root @ whitening.exact_matrix / whitening.source.half_width
         return Seen(class_links(fit, ranks), ranks.probabilities, to_z)
@@ -239,36 +228,27 @@ class PrivateLDA(Assessed, ExplainingReducer):
 
     Parameters
     ----------
-    epsilon, delta : float
-        The total privacy budget of everything that touches the data, found bounds included.
+    epsilon, delta, bounds, relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
-    bounds : Bounds, mapping, list, "search" or None
-        Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
-        privately, and charged.
     classes : sequence, optional
         Public list of the classes; needed by `predict`. Without it the classes (of any type) are sorted into hash
         buckets, those in use are found privately, and their names stay unknown.
     method : {"auto", "one-shot"}
         "auto" is "one-shot": class sums and second moment once, solved exactly; `explain` forecasts its loss. The
         published iteration, Rayleigh flow, is in `sfumato.research`.
-    relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSIR`.
 
     Attributes
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, most telling first.
-    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
-        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Part of the variance along the direction that lies between classes, in [0, 1].
     centres_, priors_ : ndarray of shape (n_classes_found, n_directions), (n_classes_found,)
         Released class means in the coordinates of `transform`, and shares of the classes.
-    verdict_ : Verdict
-        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
-    choice_, mean_, bounds_, ledger_
-        How many directions and why, with a test of each; released mean; bounds given or found; every release.
+    standard_errors_, privacy_errors_, verdict_, choice_, mean_, bounds_, ledger_
+        As in `PrivateSIR`.
 
     Examples
     --------

@@ -152,10 +152,9 @@ class LocalSIR(Projecting, DeviceEstimator):
             raise InputError(f"n_directions must be an integer below the {device.n_slices} slices; give more edges.")
         if noise.rehearsal:
             warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=2)
-        chunks = [chunk for part in source.parts() for chunk in source.read(part)]
-        x = np.concatenate([chunk.x for chunk in chunks])
-        total = device.total(x, np.concatenate([chunk.y for chunk in chunks]), noise)
-        found, values = solve(total, float(len(x)), source.n_features, device.n_slices)
+        records = source.pooled()
+        total = device.total(records.x, np.asarray(records.y, dtype=np.float64), noise)
+        found, values = solve(total, float(len(records)), source.n_features, device.n_slices)
         half = device.bounds.grid(source.n_features).half_width
         q, _ = np.linalg.qr(found[:, :k] / half[:, None])
         self.directions_ = q.T

@@ -1,12 +1,13 @@
 """Checks of what private estimators are told about the fit, before anything is read or spent."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from sfumato.errors import InputError
+from sfumato.typing import is_whole
 
 MOVED = {
     "PrivateSIR": {"dp-ini": "DPIni", "dp-sir": "DPSIR", "dp-sir-full": "DPSIR", "rayleigh-flow": "RayleighFlowSIR"},
@@ -27,7 +28,7 @@ def directions_of(n_directions: Any, n_features: int) -> int | None:
     """Number of directions, None for "auto"."""
     if isinstance(n_directions, str) and n_directions == "auto":
         return None
-    if not isinstance(n_directions, Integral) or isinstance(n_directions, bool) or int(n_directions) < 1:
+    if not is_whole(n_directions, 1):
         raise InputError(f"n_directions must be a positive integer or 'auto', got {n_directions!r}.")
     if int(n_directions) > n_features:
         raise InputError(
@@ -39,7 +40,7 @@ def directions_of(n_directions: Any, n_features: int) -> int | None:
 def sizes_of(n_samples: Any, n_features: Any) -> tuple[int, int]:
     """Number of records and of features of a study to come."""
     for name, value in (("n_samples", n_samples), ("n_features", n_features)):
-        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+        if not is_whole(value, 1):
             raise InputError(
                 f"{name} must be a positive integer, got {value!r}; a guess will do, since no record is read."
             )

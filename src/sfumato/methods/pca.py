@@ -13,7 +13,7 @@ from sfumato.forecast.family import ComponentBelief, Known, shares_of_rest
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CHOICE, COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
-from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, open_session
+from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, half_widths, open_session
 from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
@@ -80,9 +80,13 @@ class PrincipalTask:
     bounds: Bounds | Location
     method: Method
 
+    @property
+    def components(self) -> Components:
+        return Components(1.0, self.method)
+
     def plan(self) -> Plan:
         """Every release the fit will make, with its share."""
-        return Plan.of(Locating(self.bounds), Components(1.0, self.method))
+        return Plan.of(Locating(self.bounds), self.components)
 
     def prospect(self) -> Prospect:
         """Refined or one-shot, on records whose components stand out of equal variances."""
@@ -93,20 +97,15 @@ class PrincipalTask:
         """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         grid, heard = common_scale(located), Heard()
-        components = Components(1.0, self.method)
-        found = yield from heard.of(components.run(grid, self.n_records, self.n_directions))
-        again = ComponentsAgain(components, self.n_features, self.n_records, self.n_directions)
-        return located, found, component_belief(heard, found, grid, again)
+        found = yield from heard.of(self.components.run(grid, self.n_records, self.n_directions))
+        return located, found, component_belief(heard, found, grid, self)
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentsAgain:
     """The same components on records in half widths of the bounds."""
 
-    components: Components
-    n_features: int
-    n_records: int | None
-    n_directions: int
+    task: PrincipalTask
 
     def look(self) -> Asking[FloatArray]:
         """What each component has of the variance that is left."""
@@ -117,13 +116,13 @@ class ComponentsAgain:
         return np.asarray((yield from self._found()).vectors[:, :n_directions].T)
 
     def _found(self) -> Asking[Principal]:
-        grid = Grid(np.zeros(self.n_features), np.ones(self.n_features))
-        return (yield from self.components.run(grid, self.n_records, self.n_directions))
+        task = self.task
+        return (yield from task.components.run(half_widths(task.n_features), task.n_records, task.n_directions))
 
 
-def component_belief(heard: Heard, found: Principal, grid: Grid, again: ComponentsAgain) -> ComponentBelief:
+def component_belief(heard: Heard, found: Principal, grid: Grid, task: PrincipalTask) -> ComponentBelief:
     """What the releases say about components."""
-    p, k = grid.n_features, again.n_directions
+    p, k, again = grid.n_features, task.n_directions, ComponentsAgain(task)
     whitening = Whitening(grid, np.eye(p), found.mean, float(np.sqrt(p)))
     ranks = Ranks(Bins(np.empty(0)), np.ones(1), found.total)  # there is no response
     evidence = Evidence.of(heard, found.total, whitening, ranks, again, names=("radius", "rough"))
@@ -148,8 +147,8 @@ class PrivatePCA(Assessed, ComponentReducer):
     ----------
     n_directions : int
         Number of components.
-    epsilon, delta : float
-        The total privacy budget of everything that touches the data, found bounds included.
+    epsilon, delta, relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
     bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; generous ones cost nothing, because the length
         at which records are clipped is found privately. None: location and scale are found privately too.
@@ -159,27 +158,17 @@ class PrivatePCA(Assessed, ComponentReducer):
         with the least expected loss, forecast from public numbers alone: "refined", but where records or
         budget are so few that the rough covariance shows nothing. Where the number of records is private: "refined".
         The published iteration, Rayleigh flow, is in `sfumato.research`.
-    relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSIR`.
 
     Attributes
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, largest variance first.
-    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
-        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Variance along each direction, in squared units of x; corrected for clipping on average only.
     explained_variance_ratio_ : ndarray of shape (n_directions,)
         The same over the variance of all features.
-    verdict_ : Verdict
-        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
-    mean_ : ndarray of shape (n_features,)
-        Released centre.
-    bounds_ : Bounds
-        Those given, or those found.
-    ledger_ : Ledger
-        Every release with purpose, sensitivity, noise and cost.
+    standard_errors_, privacy_errors_, verdict_, mean_, bounds_, ledger_
+        As in `PrivateSIR`.
 
     Notes
     -----

@@ -6,26 +6,21 @@ not matter. That is the difference between the second moments of the upper and t
 signs a sum of ``+-z z'`` would need no less noise than the moments of both halves, which also tell the covariance.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from sfumato.bounds import Bounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import weighted_covariance
 from sfumato.forecast.prospect import Prospect
-from sfumato.methods.about import EXPLAINING, JUDGED, PARAMETERS, About, Attack, finding
+from sfumato.methods.about import About
 from sfumato.methods.base import location_of
 from sfumato.methods.parameters import directions_of
-from sfumato.methods.second_order import SHAPE, EvenResponse, KernelReducer, SecondOrderOutcome, walk_kernel
-from sfumato.privacy.asking import Asking
-from sfumato.privacy.plan import Plan
+from sfumato.methods.second_order import EvenResponse, KernelReducer, KernelTask, kernel_about
 from sfumato.records import Records, Response
 from sfumato.steps.hessian import HalfMoments, largest_in_size
-from sfumato.steps.location import Locating, Location
-from sfumato.steps.ranks import Ranking
+from sfumato.steps.second_order import SecondOrder
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
 from sfumato.typing import FloatArray
@@ -48,39 +43,23 @@ class CurvedResponse(EvenResponse):
 
 
 @dataclass(frozen=True, slots=True)
-class HessianTask:
+class HessianTask(KernelTask):
     """What is public about a fit."""
 
-    n_features: int
-    n_records: int | None
-    response: Response
-    n_directions: int | None
-    bounds: Bounds | Location
-
-    @property
-    def ranking(self) -> Ranking:
-        return Ranking(self.response, 0.06)
+    power: ClassVar[float] = 2.0
 
     @property
     def kernel_step(self) -> HalfMoments:
         return HalfMoments(0.70)
 
-    def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
-        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.kernel_step)
-
     def prospect(self) -> Prospect:
         """On a numeric response that depends on a direction evenly."""
         return Prospect((("PHD", self),), CurvedResponse(self.n_features, n_slices=2))
 
-    def run(self) -> Asking[SecondOrderOutcome]:
-        """Walk the plan."""
-        return (yield from walk_kernel(self, power=2.0))
-
-
-def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
-    yield Attack("PrivatePHD", PrivatePHD(**known))
-    yield Attack("PrivatePHD, bounds found", PrivatePHD(**finding(known)), replay_only=True)
+    def axes(self, fit: SecondOrder) -> FloatArray:
+        """Eigenvectors of half the difference of the halves."""
+        lower, upper = fit.slices.seconds
+        return largest_in_size((upper - lower) / 2.0)[1]
 
 
 @dataclass(eq=False, repr=False)
@@ -93,29 +72,20 @@ class PrivatePHD(KernelReducer):
 
     Parameters
     ----------
-    epsilon, delta : float
-        The total privacy budget of everything that touches the data, found bounds included.
+    epsilon, delta, bounds, relation, rows_per_person, rho, ledger, random_state
+        As in `PrivateSIR`.
     n_directions : int or "auto"
         "auto" counts the eigenvalues that stand out of the known noise and of sampling; this costs nothing.
-    bounds : Bounds, mapping, list, "search" or None
-        Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
-        privately, and charged.
-    relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSIR`.
 
     Attributes
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, most curved first.
-    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
-        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Of the mean Hessian of the sign of the rank: positive where large y are far out along the direction, negative
         where they are near its middle.
-    verdict_ : Verdict
-        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
-    choice_, mean_, bounds_, ledger_
-        How many directions and why, with a test of each; released centre; bounds given or found; every release.
+    standard_errors_, privacy_errors_, verdict_, choice_, mean_, bounds_, ledger_
+        As in `PrivateSIR`.
 
     Examples
     --------
@@ -129,14 +99,8 @@ class PrivatePHD(KernelReducer):
     (True, True)
     """
 
-    about: ClassVar[About] = About(
-        title="Private principal Hessian directions",
-        page="methods/phd.md",
-        options=("response", "response_kind"),
-        meaning="eigenvalue {:.2g}",
-        parameters=PARAMETERS,
-        released=EXPLAINING | JUDGED,
-        attacks=_attacks,
+    about: ClassVar[About] = kernel_about(
+        "Private principal Hessian directions", "methods/phd.md", lambda: PrivatePHD, ("response", "response_kind"), {}
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> HessianTask:

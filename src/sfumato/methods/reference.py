@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import InputError
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 EPS = float(np.finfo(np.float64).eps)
 ROWS_AT_A_TIME = 16_384
@@ -148,11 +148,11 @@ class _Sliced(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _check_parameters(self, p: int) -> None:
         k, h = self.n_directions, self.n_slices
-        if isinstance(h, bool) or not isinstance(h, int | np.integer) or h < 2:
+        if not is_whole(h, 2):
             raise InputError(f"n_slices must be an integer of at least 2, got {h!r}.")
         if k is None or (isinstance(k, str) and k in self._words()):
             return
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= p:
+        if not is_whole(k, 1, p):
             words = "".join(f", {word!r}" for word in self._words())
             raise InputError(f"n_directions must be None{words} or an integer from 1 to {p}, got {k!r}.")
 

@@ -1,11 +1,7 @@
-"""What a fitted estimator shows of its releases: a page, and a picture in a notebook.
-
-Light on purpose: `sfumato` names the maker of pages here when it is imported, before any heavy library is loaded.
-"""
+"""What a fitted estimator shows of its releases: a page, and a picture in a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -15,13 +11,6 @@ from sfumato.displays import displays
 
 if TYPE_CHECKING:
     from sfumato.steps.picture import Picture
-
-_makers: list[Callable[[Any], str]] = []
-
-
-def set_page_maker(maker: Callable[[Any], str]) -> None:
-    """Say who makes the HTML page of a fitted estimator. `report` reads estimators, so they cannot import it."""
-    _makers[:] = [maker]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +43,7 @@ class Reporting:
 
     def report(self, path: str | PathLike[str]) -> Path:
         """Write a self-contained HTML report; only released values are in it."""
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "ledger_")
-        page = _makers[0](self)
-        target = Path(path)
+        target, page = Path(path), displays().make_page(self._shown())
         target.write_text(page, encoding="utf-8")
         return target
 

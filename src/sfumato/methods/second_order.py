@@ -1,14 +1,12 @@
 """PrivateSAVE and PrivateDR: second-order dimension reduction with a differential-privacy guarantee."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.forecast.described import Curves
 from sfumato.forecast.evidence import Evidence, Heard
@@ -16,16 +14,16 @@ from sfumato.forecast.family import CurvedBelief, orthonormal_in_order
 from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, JUDGED, PARAMETERS, About, Attack, finding
-from sfumato.methods.base import Assessed, ExplainingReducer, Planned, location_of, open_session
+from sfumato.methods.base import Assessed, ExplainingReducer, ExplainingTask, half_widths, location_of, open_session
 from sfumato.methods.parameters import directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.plan import Plan
+from sfumato.privacy.plan import Plan, Step
 from sfumato.records import Records, Response
-from sfumato.schema import whole
+from sfumato.schema import Reader, whole
 from sfumato.sources import ResponseKind
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.location import Located, Locating
 from sfumato.steps.ranks import Ranking, Ranks
 from sfumato.steps.second_order import (
     Kernel,
@@ -39,7 +37,7 @@ from sfumato.steps.second_order import (
 from sfumato.steps.shape import RoughShape
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, is_whole
 
 SHAPE = RoughShape(0.03, 0.13)
 MOST_MOMENTS = 1000
@@ -99,42 +97,6 @@ class EvenResponse(PointPopulation):
 
 
 @dataclass(frozen=True, slots=True)
-class SecondOrderTask:
-    """What is public about a fit."""
-
-    n_features: int
-    n_records: int | None
-    response: Response
-    n_directions: int | None
-    bounds: Bounds | Location
-    kernel: Kernel
-    n_slices: int
-
-    @property
-    def ranking(self) -> Ranking:
-        return Ranking(self.response, 0.06)
-
-    @property
-    def kernel_step(self) -> SliceKernel:
-        return SliceKernel(0.70, self.kernel, self.n_slices)
-
-    def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
-        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.kernel_step)
-
-    def prospect(self) -> Prospect | None:
-        """The one method, on a numeric response that depends on a direction evenly; for classes there is no theory."""
-        if self.response.categories is not None:
-            return None
-        population = EvenResponse(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
-        return Prospect(((self.kernel.upper(), self),), population)
-
-    def run(self) -> Asking["SecondOrderOutcome"]:
-        """Walk the plan."""
-        return (yield from walk_kernel(self, power=1.0))
-
-
-@dataclass(frozen=True, slots=True)
 class SecondOrderOutcome:
     """Everything a fit learnt, from releases alone; `centre` is in the units of x."""
 
@@ -145,49 +107,58 @@ class SecondOrderOutcome:
     belief: CurvedBelief
 
 
-class KernelStep(Protocol):
+class KernelStep(Step, Protocol):
     """A step that finds the eigenvectors of a kernel of slice moments."""
 
     def run(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[SecondOrder]:
         """The leading ones."""
 
 
-class KernelTask(Planned, Protocol):
-    """What is public about a fit whose directions are eigenvectors of a kernel."""
+@dataclass(frozen=True, slots=True)
+class KernelTask(ExplainingTask):
+    """What is public about a fit whose directions are eigenvectors of a kernel of slice moments."""
+
+    power: ClassVar[float] = 1.0
+    """Of an eigenvalue that is quadratic in slice moments."""
 
     @property
-    def n_features(self) -> int: ...
+    def ranking(self) -> Ranking:
+        return Ranking(self.response, 0.06)
+
     @property
-    def n_records(self) -> int | None: ...
-    @property
-    def n_directions(self) -> int | None: ...
-    @property
-    def bounds(self) -> Bounds | Location: ...
-    @property
-    def ranking(self) -> Ranking: ...
-    @property
-    def kernel_step(self) -> KernelStep: ...
+    def kernel_step(self) -> KernelStep:
+        """What is asked once the shape is known."""
+        raise NotImplementedError
+
+    def plan(self) -> Plan:
+        """Every release the fit will make, with its share."""
+        return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.kernel_step)
+
+    def prospect(self) -> Prospect | None:
+        """What a forecast needs; None where there is none."""
+        raise NotImplementedError
+
+    def axes(self, fit: SecondOrder) -> FloatArray:
+        """All eigenvectors of the kernel as columns, those that were found first."""
+        raise NotImplementedError
 
     def run(self) -> Asking[SecondOrderOutcome]:
-        """Walk the plan."""
-
-
-def walk_kernel(task: KernelTask, power: float) -> Asking[SecondOrderOutcome]:
-    """Bounds, ranks, shape and the kernel; `power` is that of an eigenvalue that is quadratic in slice moments."""
-    located, heard = (yield from Locating(task.bounds).run(task.n_features, task.n_records)), Heard()
-    grid, ranks = located.grid, (yield from heard.of(task.ranking.run(task.n_records)))
-    n = _records_of(task, ranks)
-    whitening = yield from heard.of(SHAPE.run(grid, n))
-    fit = yield from heard.of(task.kernel_step.run(whitening, ranks, n, task.n_directions))
-    to_z, axes = fit.root @ whitening.exact_matrix, fit.axes
-    means = fit.slices.means @ axes
-    within = axes.T @ fit.slices.seconds @ axes - means[:, :, None] * means[:, None, :]
-    evidence = Evidence.of(heard, n, whitening, ranks, KernelAgain(task, ranks), located.reading)
-    curves = Curves(fit.slice_of, to_z.T @ axes, means, within)
-    belief = CurvedBelief(evidence, curves, fit.choice, grid.half_width, power)
-    directions = orthonormal_in_order(axes.T @ to_z / grid.half_width)
-    centre = grid.centre + whitening.mean * grid.half_width
-    return SecondOrderOutcome(directions, fit, located, centre, belief)
+        """Walk the plan: bounds, ranks, shape and the kernel."""
+        located, heard = (yield from Locating(self.bounds).run(self.n_features, self.n_records)), Heard()
+        grid, ranks = located.grid, (yield from heard.of(self.ranking.run(self.n_records)))
+        n = self.records_of(ranks)
+        whitening = yield from heard.of(SHAPE.run(grid, n))
+        fit = yield from heard.of(self.kernel_step.run(whitening, ranks, n, self.n_directions))
+        to_z, k = fit.root @ whitening.exact_matrix, fit.choice.n_directions
+        axes = self.axes(fit)[:, : k + 1]  # with the next one: it may be about as strong
+        means = fit.slices.means @ axes
+        within = axes.T @ fit.slices.seconds @ axes - means[:, :, None] * means[:, None, :]
+        evidence = Evidence.of(heard, n, whitening, ranks, KernelAgain(self, ranks), located.reading)
+        curves = Curves(fit.slice_of, to_z.T @ axes, means, within)
+        belief = CurvedBelief(evidence, curves, fit.choice, grid.half_width, self.power)
+        directions = orthonormal_in_order(fit.axes.T @ to_z / grid.half_width)
+        centre = grid.centre + whitening.mean * grid.half_width
+        return SecondOrderOutcome(directions, fit, located, centre, belief)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,15 +179,34 @@ class KernelAgain:
         return np.asarray(fit.axes.T @ fit.root @ whitening.exact_matrix / whitening.source.half_width)
 
     def _fit(self, k: int | None, units: FloatArray | None) -> Asking[tuple[SecondOrder, Whitening]]:
-        task, p = self.task, self.task.n_features
+        task = self.task
         ranks = yield from task.ranking.count(self.ranks.bins, task.n_records)
-        n = _records_of(task, ranks)
-        whitening = yield from SHAPE.run(Grid(np.zeros(p), np.ones(p) if units is None else units), n)
+        n = task.records_of(ranks)
+        whitening = yield from SHAPE.run(half_widths(task.n_features, units), n)
         return (yield from task.kernel_step.run(whitening, ranks, n, k)), whitening
 
 
-def _records_of(task: KernelTask, ranks: Ranks) -> float:
-    return float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
+@dataclass(frozen=True, slots=True)
+class SecondOrderTask(KernelTask):
+    """What is public about a fit."""
+
+    kernel: Kernel
+    n_slices: int
+
+    @property
+    def kernel_step(self) -> SliceKernel:
+        return SliceKernel(0.70, self.kernel, self.n_slices)
+
+    def prospect(self) -> Prospect | None:
+        """The one method, on a numeric response that depends on a direction evenly; for classes there is no theory."""
+        if self.response.categories is not None:
+            return None
+        population = EvenResponse(self.n_features, kernel=self.kernel, n_slices=self.n_slices)
+        return Prospect(((self.kernel.upper(), self),), population)
+
+    def axes(self, fit: SecondOrder) -> FloatArray:
+        """Eigenvectors of the kernel."""
+        return spectrum((save_kernel if self.kernel == "save" else dr_kernel)(fit.slices, fit.root))[1]
 
 
 @dataclass(eq=False, repr=False)
@@ -251,14 +241,16 @@ class _SecondOrder(KernelReducer):
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SecondOrderTask:
         slices = self.n_slices
-        if not isinstance(slices, Integral) or isinstance(slices, bool) or not 2 <= int(slices) <= 48:
+        if not is_whole(slices, 2, 48):
             raise InputError(f"n_slices must be an integer from 2 to 48, got {slices!r}.")
         k, bounds = directions_of(self.n_directions, n_features), location_of(self, n_features, n_records)
         return SecondOrderTask(n_features, n_records, response, k, bounds, self._kernel, int(slices))
 
 
-def _about(title: str, make: Callable[[], type]) -> About:
-    """What both kernels share; the class does not exist yet where this is called."""
+def kernel_about(
+    title: str, page: str, make: Callable[[], type], options: tuple[str, ...], parameters: Mapping[str, Reader]
+) -> About:
+    """What all kernels share; the class does not exist yet where this is called."""
 
     def attacks(known: dict[str, Any]) -> Iterator[Attack]:
         name = make().__name__
@@ -267,13 +259,18 @@ def _about(title: str, make: Callable[[], type]) -> About:
 
     return About(
         title=title,
-        page="methods/save-dr.md",
-        options=(*EXPLAINING_OPTIONS, "slices"),
+        page=page,
+        options=options,
         meaning="eigenvalue {:.2g}",
-        parameters=PARAMETERS | {"n_slices": whole(2, 48)} | CLASSES,
+        parameters=PARAMETERS | dict(parameters),
         released=EXPLAINING | JUDGED,
         attacks=attacks,
     )
+
+
+def _about(title: str, make: Callable[[], type]) -> About:
+    options, parameters = (*EXPLAINING_OPTIONS, "slices"), {"n_slices": whole(2, 48)} | CLASSES
+    return kernel_about(title, "methods/save-dr.md", make, options, parameters)
 
 
 class PrivateSAVE(_SecondOrder):
@@ -283,32 +280,21 @@ class PrivateSAVE(_SecondOrder):
 
     Parameters
     ----------
-    epsilon, delta : float
-        The total privacy budget of everything that touches the data, found bounds included.
+    epsilon, delta, bounds, relation, rows_per_person, rho, classes, ledger, random_state
+        As in `PrivateSIR`.
     n_directions : int or "auto"
         "auto" counts the eigenvalues that stand out of the known noise; this costs nothing.
-    bounds : Bounds, mapping, list, "search" or None
-        Range of each feature, or of some (see `PrivateSIR`), known without looking at the data; the others are found
-        privately, and charged.
     n_slices : int
         Slices of a numeric y; every class of a categorical one is a slice.
-    classes : sequence, optional
-        Public list of the categories of y; others share one class.
-    relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSIR`.
 
     Attributes
     ----------
     directions_ : ndarray of shape (n_directions, n_features)
         Orthonormal rows, in the units of x, most explaining first.
-    standard_errors_, privacy_errors_ : ndarray of shape (n_directions, n_features)
-        Root mean square error of the directions, by sampling and noise; the part that privacy noise alone makes.
     eigenvalues_ : ndarray of shape (n_directions,)
         Of the kernel, above its middle eigenvalue.
-    verdict_ : Verdict
-        Whether the directions would come out the same on a fresh sample: "reliable", "weak" or "noise".
-    choice_, mean_, bounds_, ledger_
-        How many directions and why, with a test of each; released centre; bounds given or found; every release.
+    standard_errors_, privacy_errors_, verdict_, choice_, mean_, bounds_, ledger_
+        As in `PrivateSIR`.
 
     Examples
     --------

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.forecast.assessment import Verdict
-from sfumato.forecast.belief import Belief, choose_by_test
+from sfumato.forecast.belief import Belief, choose_by_test, with_next
 from sfumato.forecast.evidence import Evidence, Heard, Seen
 from sfumato.forecast.populations import IndexResponse
 from sfumato.forecast.prospect import Prospect
@@ -29,7 +28,7 @@ from sfumato.methods.about import (
     method_among,
     searching,
 )
-from sfumato.methods.base import ExplainingReducer, location_of, open_session
+from sfumato.methods.base import Assessed, ExplainingReducer, ExplainingTask, half_widths, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of, share_of
 from sfumato.methods.prediction import Predicting
 from sfumato.methods.reporting import draw_picture
@@ -45,7 +44,7 @@ from sfumato.statistics.whitening import Whitening
 from sfumato.steps.descent import Descent, Fit, Schedule
 from sfumato.steps.dimension import Choice
 from sfumato.steps.links import Links, signs_of, unit_directions, unit_rows
-from sfumato.steps.location import Located, Locating, Location
+from sfumato.steps.location import Located, Locating
 from sfumato.steps.one_shot import OneShot
 from sfumato.steps.picture import Picture, Snapshot
 from sfumato.steps.ranks import Ranking, Ranks
@@ -62,14 +61,9 @@ CAPS = {"descent": 3.0, "one-shot": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What is public about a fit. `n_records` is None under add/remove-one, where the number is private."""
+class Task(ExplainingTask):
+    """What is public about a fit."""
 
-    n_features: int
-    n_records: int | None
-    response: Response
-    n_directions: int | None
-    bounds: Bounds | Location
     method: Solver = "descent"
     picture: float = 0.0
     schedule: Schedule = field(default_factory=Schedule)
@@ -153,15 +147,18 @@ class Again:
         ranks, n, shape = yield from self._shape(units)
         fit = yield from self.task.solver.run(shape, ranks, n, n_directions)
         whitening = shape.whitening
-        return Seen(fit.links, ranks.probabilities, whitening.exact_matrix / whitening.source.half_width)
+        return Seen(
+            shown_links(self.task, fit, ranks),
+            ranks.probabilities,
+            whitening.exact_matrix / whitening.source.half_width,
+        )
 
     def _shape(self, units: FloatArray | None) -> Asking[tuple[Ranks, float, Shape]]:
         task, ranks = self.task, self.ranks
         if self.counted:
             ranks = yield from task.ranking.count(ranks.bins, task.n_records)
-        p, n = task.n_features, records_of(task, ranks)
-        grid = Grid(np.zeros(p), np.ones(p) if units is None else units)
-        return ranks, n, (yield from task.shape.measure(grid, n))
+        n = task.records_of(ranks)
+        return ranks, n, (yield from task.shape.measure(half_widths(task.n_features, units), n))
 
 
 def solve(
@@ -173,7 +170,7 @@ def solve(
     do with y: a test would not know.
     """
     grid, heard = located.grid, heard or Heard()
-    n = records_of(task, ranks)
+    n = task.records_of(ranks)
     shape = yield from heard.of(task.shape.measure(grid, n))
     whitening = shape.whitening
     # In half widths: whatever was known of the bounds is not part of it.
@@ -187,7 +184,7 @@ def solve(
     signs = signs_of(fit.links, ranks.probabilities, fit.choice.n_directions, ranks.is_ordered)
     directions = unit_directions(fit.links, whitening.exact_matrix / grid.half_width, signs)
     evidence = Evidence.of(heard, n, whitening, ranks, again, located.reading)
-    belief = Belief(evidence, fit.first, fit.links, fit.choice, grid.half_width, signs, tested)
+    belief = Belief(evidence, fit.first, shown_links(task, fit, ranks), fit.choice, grid.half_width, signs, tested)
     picture = None
     if task.picture > 0:
         picture = yield from Snapshot(task.picture).run(whitening, ranks, fit.links.axes[:, 0] * signs[0])
@@ -195,9 +192,11 @@ def solve(
     return Outcome(directions, fit, ranks, located, centre, _scale(whitening), picture, belief, task.method)
 
 
-def records_of(task: Task, ranks: Ranks) -> float:
-    """The number of records: public, or else what the released histogram of y says, kept away from zero."""
-    return float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.n_features)
+def shown_links(task: Task, fit: Fit, ranks: Ranks) -> Links:
+    """All links that a fit shows, those that it keeps first."""
+    if task.method != "descent":
+        return fit.links
+    return with_next(fit.first, fit.links, fit.choice.n_directions, ranks.probabilities)
 
 
 def with_picture(part: float, *steps: Step) -> tuple[Step, ...]:
@@ -222,16 +221,6 @@ def with_best_method(task: Task, budget: Budget, relation: Relation, noises: flo
 
 
 PICTURE_SHARE = 0.05
-ASSESSED = (
-    "standard_errors_",
-    "privacy_errors_",
-    "loadings_",
-    "loadings_errors_",
-    "eigenvalues_",
-    "choice_",
-    "verdict_",
-)
-"""What is worked out from the releases when it is first asked for."""
 
 
 def _framed(picture: Picture) -> bool:
@@ -290,7 +279,7 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
 
 
 @dataclass(eq=False, repr=False)
-class PrivateSIR(Predicting, ExplainingReducer):
+class PrivateSIR(Assessed, Predicting, ExplainingReducer):
     """Directions of x that explain y, without revealing any one record.
 
     Parameters
@@ -439,8 +428,7 @@ class PrivateSIR(Predicting, ExplainingReducer):
         return with_best_method(task, budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation))
 
     def _keep(self, outcome: Outcome, ledger: Ledger) -> None:
-        for name in ASSESSED:  # of an earlier fit
-            self.__dict__.pop(name, None)
+        self._keep_belief(outcome.belief)
         self.directions_ = outcome.directions
         self.mean_ = outcome.centre
         self.scale_ = outcome.scale
@@ -450,8 +438,6 @@ class PrivateSIR(Predicting, ExplainingReducer):
         declared = [] if self.classes is None else list(self.classes)
         self._unseen_classes = tuple(declared[i] for i in outcome.ranks.unseen if i < len(declared))
         self.ledger_ = ledger
-        assert outcome.belief is not None
-        self._belief = outcome.belief
 
     _unseen_classes: tuple[Any, ...] = ()
 
@@ -461,16 +447,6 @@ class PrivateSIR(Predicting, ExplainingReducer):
         return self._unseen_classes
 
     @cached_property
-    def standard_errors_(self) -> FloatArray:
-        """Root mean square error of `directions_`."""
-        return self._wide(self._belief.errors.directions)
-
-    @cached_property
-    def privacy_errors_(self) -> FloatArray:
-        """The part of `standard_errors_` that privacy noise alone makes."""
-        return self._wide(self._belief.privacy_errors.directions)
-
-    @cached_property
     def loadings_(self) -> FloatArray:
         """What one standard deviation of each feature does."""
         return unit_rows(self.directions_ * self.scale_)
@@ -478,23 +454,11 @@ class PrivateSIR(Predicting, ExplainingReducer):
     @cached_property
     def loadings_errors_(self) -> FloatArray:
         """Root mean square error of `loadings_`."""
-        return self._wide(self._belief.errors.loadings)
+        return self._wide(self._assessment.errors.loadings)
 
     @cached_property
     def eigenvalues_(self) -> FloatArray:
         """Part of the variance of a function of y that each direction explains."""
-        return self._belief.eigenvalues
-
-    @cached_property
-    def choice_(self) -> Choice:
-        """The number of directions, and what it rests on."""
-        return self._belief.tested
-
-    @cached_property
-    def verdict_(self) -> Verdict:
-        """Whether the fit would come out the same again."""
-        return self._belief.verdict
-
-    def _wide(self, rows: FloatArray) -> FloatArray:
-        """Rows about the features of the fit, as rows about all features."""
-        return rows
+        belief = self._assessment
+        assert isinstance(belief, Belief)
+        return belief.eigenvalues

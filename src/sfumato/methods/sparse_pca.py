@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,7 +25,7 @@ from sfumato.schema import whole
 from sfumato.steps.location import Located, Locating, Location
 from sfumato.steps.pca import Components, standard_errors
 from sfumato.steps.sparse_pca import REACH, Loadings, VariancePicks, some
-from sfumato.typing import IntArray, Relation
+from sfumato.typing import IntArray, Relation, is_whole
 
 METHODS = ("auto", "screen")
 COMPONENTS = Components(0.70)
@@ -145,10 +144,8 @@ class PrivateSparsePCA(ComponentReducer):
 
     Parameters
     ----------
-    n_directions : int
-        Number of components.
-    epsilon, delta : float
-        The total privacy budget of everything that touches the data, found bounds included.
+    n_directions, epsilon, delta, relation, rows_per_person, rho, ledger, random_state
+        As in `PrivatePCA`.
     bounds : Bounds, mapping, list, "search" or None
         Range of each feature, known without looking at the data; a feature's variance is taken about the middle, so
         choose it near the typical value. Generous bounds cost nothing: the size at which entries are clipped is
@@ -158,8 +155,6 @@ class PrivateSparsePCA(ComponentReducer):
     method : {"auto", "screen"}
         "auto" is "screen": pick, then components of the picked columns as in `PrivatePCA`; `explain` forecasts its
         loss. The papers' own methods are in `sfumato.research`.
-    relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSIR`.
 
     Attributes
     ----------
@@ -235,6 +230,6 @@ class PrivateSparsePCA(ComponentReducer):
 
 def size_of(max_features: Any, k: int, n_features: int) -> int:
     """Features the components may rest on."""
-    if not isinstance(max_features, Integral) or isinstance(max_features, bool) or int(max_features) < k:
+    if not is_whole(max_features, k):
         raise InputError(f"max_features must be an integer of at least {k} (n_directions), got {max_features!r}.")
     return min(int(max_features), n_features)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -46,10 +45,11 @@ from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import settled
 from sfumato.steps.pursuit import Pursuit, Rule
 from sfumato.steps.quantiles import Quantiles, Spans
+from sfumato.steps.ranks import Ranks
 from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
 from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray, IntArray, Relation
+from sfumato.typing import FloatArray, IntArray, Relation, is_whole
 
 SHARES = {
     "slices": 0.06,
@@ -234,17 +234,17 @@ def run_sparse(task: SparseTask) -> Asking[tuple[Outcome, Screen]]:
     centre = np.nan_to_num(task.known.lower / 2 + task.known.upper / 2)
     found = yield from task.screening.run(centre, ranks, n, task.n_directions or 1)
     bounds = yield from _kept_bounds(task.known, found.kept)
-    small = Task(
-        len(found.kept),
-        task.n_records,
-        task.response,
-        task.n_directions,
-        bounds,
-        picture=task.picture,
-        schedule=task.schedule,
-    )
-    outcome = yield from on_columns(solve(small, ranks, settled(bounds, len(found.kept)), tested=False), found.kept)
-    return spread(outcome, task.known, found.kept), found
+    facts = (len(found.kept), task.n_records, task.response, task.n_directions, bounds)
+    few = Task(*facts, picture=task.picture, schedule=task.schedule)
+    return (yield from solve_kept(few, ranks, task.known, found.kept)), found
+
+
+def solve_kept(few: Task, ranks: Ranks, known: PartialBounds, columns: IntArray) -> Asking[Outcome]:
+    """The descent on the features that were kept; the outcome is about all features again."""
+    assert isinstance(few.bounds, Bounds)
+    located = settled(few.bounds, len(columns))
+    outcome = yield from on_columns(solve(few, ranks, located, tested=False), columns)
+    return spread(outcome, known, columns)
 
 
 def _kept_bounds(known: PartialBounds, columns: IntArray) -> Asking[Bounds]:
@@ -318,8 +318,8 @@ class PrivateSparseSIR(PrivateSIR):
 
     Parameters
     ----------
-    epsilon, delta : float
-        The total privacy budget of everything that touches the data.
+    epsilon, delta, relation, rows_per_person, rho, classes, picture, ledger, random_state
+        As in `PrivateSIR`.
     n_directions : int or "auto"
         "auto" counts the singular values that stand out of the known noise; this costs nothing.
     bounds : Bounds, mapping, list, "search" or None
@@ -332,8 +332,6 @@ class PrivateSparseSIR(PrivateSIR):
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
         records (if public), of features and the budget: 4 to 48.
-    relation, rows_per_person, rho, classes, picture, ledger, random_state
-        As in `PrivateSIR`.
 
     Attributes
     ----------
@@ -414,8 +412,7 @@ class PrivateSparseSIR(PrivateSIR):
         if self.max_features == "auto":
             budget = budget_of(self.epsilon, self.delta, self.rho)
             return usual_picks(n_records, n_features, budget, n_directions)
-        given = self.max_features
-        if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < (n_directions or 1):
-            least = n_directions or 1
+        given, least = self.max_features, n_directions or 1
+        if not is_whole(given, least):
             raise InputError(f"max_features must be 'auto' or an integer of at least {least}, got {given!r}.")
         return min(int(given), n_features)

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.privacy.door import Door
 from sfumato.release import Release
-from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.parts import OnColumns
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 

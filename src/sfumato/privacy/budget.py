@@ -10,11 +10,12 @@ composition. So several runs are totalled by the first if all their releases are
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 
 from sfumato.errors import BudgetError
 from sfumato.privacy.accounting import gdp_epsilon, gdp_mu, total_epsilon, total_mu, total_rho, zcdp_epsilon
 from sfumato.privacy.events import Event, Gaussian, Laplace, NoGuarantee
+from sfumato.typing import is_whole
 
 # A plan is scaled until it costs exactly the budget; the sum of its squared shares then rounds to 1 + 2e-16
 # as easily as to 1. Without a tolerance it is refused (a known complaint elsewhere: "insufficient budget
@@ -121,7 +122,7 @@ class Budget:
 
     def _divided(self, name: str, count: int, power: float) -> "Budget":
         """The budget with ``mu / count**power``, delta as it is."""
-        if not isinstance(count, Integral) or isinstance(count, bool) or int(count) < 1:
+        if not is_whole(count, 1):
             raise BudgetError(f"{name} must be a whole number from 1 on, got {count!r}; give the most of any person.")
         if count == 1:
             return self

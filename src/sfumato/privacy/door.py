@@ -72,6 +72,14 @@ class Asked:
     weights: FloatArray = field(default_factory=lambda: np.ones(1))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Watched:
+    """What a door of an audit knows: the door that it stands before, and what is behind that."""
+
+    door: Door
+    behind: Behind
+
+
 Watch = Callable[[Door, Behind], Door]
 """Given a door that is being opened and what is behind it, the door to use in its place."""
 WatchDevices = Callable[[Asked, NDArray[Any]], NDArray[Any]]

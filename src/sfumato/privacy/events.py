@@ -34,7 +34,17 @@ class Gaussian:
 
 
 @dataclass(frozen=True, slots=True)
-class Laplace:
+class _Pure:
+    """What is told by an epsilon alone."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        _not_negative("epsilon", self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace(_Pure):
     """Laplace noise with epsilon = (L1 sensitivity) / (scale): epsilon-DP.
 
     Only a single noised number (``vector=False``) is accounted by the loss of a scalar Laplace; that a vector is
@@ -44,15 +54,11 @@ class Laplace:
     Laplace(epsilon=0.1, vector=False)
     """
 
-    epsilon: float
     vector: bool = False
-
-    def __post_init__(self) -> None:
-        _not_negative("epsilon", self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(_Pure):
     """`picks` choices by the exponential mechanism or Gumbel noise, each of bounded range `epsilon`.
 
     Bounded range: over all outcomes, the log-ratio of the two probabilities spans at most epsilon.
@@ -63,28 +69,23 @@ class Selection:
     Selection(epsilon=0.2, picks=5)
     """
 
-    epsilon: float
     picks: int
 
     def __post_init__(self) -> None:
-        _not_negative("epsilon", self.epsilon)
+        _Pure.__post_init__(self)
         if self.picks != int(self.picks) or self.picks < 0:
             raise InputError(f"picks must be a whole number, got picks={self.picks!r}; count the choices.")
 
 
 @dataclass(frozen=True, slots=True)
-class RandomisedResponse:
+class RandomisedResponse(_Pure):
     """A label of k classes kept with odds e^epsilon to 1 against each other class: epsilon-DP for each label.
 
     >>> RandomisedResponse(epsilon=1.0, k=10)
     RandomisedResponse(epsilon=1.0, k=10)
     """
 
-    epsilon: float
     k: int
-
-    def __post_init__(self) -> None:
-        _not_negative("epsilon", self.epsilon)
 
 
 @dataclass(frozen=True, slots=True)

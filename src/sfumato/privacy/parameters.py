@@ -1,6 +1,5 @@
 """Checks of what a run may spend and how: budget, relation, noise and ledger, before anything is read or spent."""
 
-from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -13,7 +12,7 @@ from sfumato.privacy.ledger.current import current_account
 from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import RECORD, Unit
-from sfumato.typing import Relation
+from sfumato.typing import Relation, is_whole
 
 
 def budget_of(epsilon: Any, delta: Any, rho: Any) -> Budget:
@@ -39,7 +38,7 @@ def noise_of(random_state: Any) -> Noise:
         return SeededNoise(int(random_state.randint(2**31)))
     if isinstance(random_state, np.random.Generator):
         return SeededNoise(int(random_state.integers(2**63)))
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+    if is_whole(random_state, 0):
         return SeededNoise(int(random_state))
     raise InputError(f"random_state must be None or a non-negative integer, got {random_state!r}.")
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, Protocol, Self, assert_never
+from typing import ClassVar, Literal, Protocol, Self, assert_never
 
 from scipy.optimize import brentq
 
@@ -68,6 +68,20 @@ class Line:
             case "selection":
                 return Selection((8.0 * self.rho / self.picks) ** 0.5, self.picks)
         assert_never(self.mechanism)
+
+
+@dataclass(frozen=True, slots=True)
+class OneLine:
+    """A step that asks once, by the line that its class names, at a share of the budget."""
+
+    line: ClassVar[Line]
+
+    share: float
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """Everything in one release."""
+        return (replace(self.line, share=self.share),)
 
 
 class Step(Protocol):

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 from sfumato.errors import InputError
 from sfumato.statistics.persons import PerPerson
 from sfumato.sums import BoundedSum
-from sfumato.typing import Relation
+from sfumato.typing import Relation, is_whole
 
 Kind = Literal["record", "person"]
 MOST_ROWS = 10_000
@@ -82,8 +81,7 @@ def unit_of(rows_per_person: Any, has_ids: bool) -> Unit:
     """
     if rows_per_person is None:
         return Unit(1) if has_ids else RECORD
-    whole = isinstance(rows_per_person, Integral) and not isinstance(rows_per_person, bool)
-    if not whole or not 1 <= int(rows_per_person) <= MOST_ROWS:
+    if not is_whole(rows_per_person, 1, MOST_ROWS):
         raise InputError(
             f"rows_per_person must be a whole number from 1 to {MOST_ROWS}, or None, got {rows_per_person!r}."
         )

@@ -27,6 +27,8 @@ __all__ = ["build_document", "make_page"]
 BUDGETS = (0.25, 0.5, 1.0, 2.0, 4.0)
 SIZES = (0.25, 1.0, 4.0)
 LEAST, USUAL, MOST = 0.05, 0.5, 0.99
+DRAWS, USUAL_DRAWS = 8, 3
+"""Of a forecast with the released signal, and with a usual one, which deserves no more digits."""
 
 
 def make_page(estimator: Any) -> str:
@@ -77,7 +79,8 @@ def _spectrum(estimator: Any) -> Spectrum | None:
     """Why so many directions: the evidence that was kept, or the numbers of those asked for."""
     choice = getattr(estimator, "choice_", None)
     if choice is not None:
-        return Spectrum(floats(choice.singular_values), choice.edge, choice.n_directions, choice.why)
+        found, tested = floats(choice.singular_values), floats(choice.p_values)
+        return Spectrum(found, choice.edge, choice.n_directions, choice.why, p_values=tested)
     ratios = getattr(estimator, "explained_variance_ratio_", None)
     if ratios is None:
         return None
@@ -152,7 +155,7 @@ def _forecast(estimator: Any, plan: Explanation) -> WhatIf:
     signal = _signal(estimator) if released else USUAL
     assert plan.prospect is not None
     population = plan.prospect.explaining(signal, k)
-    draws = 8 if released else 3  # a usual signal deserves no more digits
+    draws = DRAWS if released else USUAL_DRAWS
     seen = [[_loss(plan, budget, size * n, population, draws) for budget in BUDGETS] for size in SIZES]
     name = "rho" if plan.budget.rho is not None else "epsilon"
     base = plan.budget.rho if plan.budget.rho is not None else plan.budget.epsilon

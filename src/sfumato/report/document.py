@@ -75,7 +75,8 @@ class Heatmap:
 class Spectrum:
     """Singular values in order, the edge below which noise alone could have made them, and how many.
 
-    `name` says what they are where they are no singular values; an `edge` that is not finite is not drawn.
+    `name` says what they are where they are no singular values; an `edge` that is not finite is not drawn. `p_values`
+    are those of the first values, where they were tested.
     """
 
     values: tuple[float, ...]
@@ -83,6 +84,7 @@ class Spectrum:
     chosen: int
     why: str
     name: str = "singular value"
+    p_values: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         _require(0 <= self.chosen <= len(self.values), "chosen must lie between 0 and the number of values.")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from sfumato.hints import visible
 from sfumato.report import charts, svg
 from sfumato.report.document import Document, Loading
 from sfumato.report.figures import figure, figures, percent, plural
@@ -42,7 +43,9 @@ def render(document: Document) -> str:
     True
     """
     return svg.printable(  # last, over the whole page: names from a table may hold what no document may
-        _template().render(
+        templates()
+        .get_template("report.html.jinja")
+        .render(
             document=document,
             loading_charts=_loading_charts(document, document.loadings[:SHOWN]),
             shown=SHOWN,
@@ -67,18 +70,17 @@ def _loading_charts(document: Document, loadings: tuple[Loading, ...]) -> list[M
 
 
 @cache
-def _template() -> Template:
-    """Load the template once, from the package."""
+def templates(package: str = "sfumato.report", folder: str = ".") -> Environment:
+    """The templates of a package: what they are given is escaped, and nothing may be missing."""
+    loader = PackageLoader(package, folder)
     environment = Environment(
-        loader=PackageLoader("sfumato.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    helpers = (figure, figures, percent, svg.shade, svg.exact)
-    environment.globals |= {helper.__name__: helper for helper in helpers}
-    return environment.get_template("report.html.jinja")
+    helpers = (figure, figures, percent, svg.shade, svg.exact, visible)
+    known = {helper.__name__: helper for helper in helpers}
+    environment.globals |= known
+    environment.filters |= known
+    return environment
 
 
 def _loading_table(document: Document) -> list[tuple[str, list[tuple[str, str, str, str]]]]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from sfumato.errors import InputError
 from sfumato.methods.explanation import Explanation
 from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.report import svg
-from sfumato.report.build import build_document
+from sfumato.report.build import build_document, make_page
 from sfumato.report.document import Document
-from sfumato.report.figures import figure, figures
+from sfumato.report.figures import figures
+from sfumato.report.html import templates
+
+__all__ = ["make_page", "plot_eigenvalues", "plot_forecast", "plot_loadings", "show"]
 
 MOST_FEATURES, MOST_RELEASES = 10, 30
 BAR, PLAIN, EDGE = "#559aab", "#c3bdae", "#8c2f1b"
@@ -114,14 +114,4 @@ def _left(ledger: Ledger) -> str:
 
 
 def _render(kind: str, **content: Any) -> str:
-    return svg.printable(_template().render(kind=kind, **content))
-
-
-@cache
-def _template() -> Template:
-    loader = PackageLoader("sfumato.report", ".")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals |= {"figure": figure}
-    return environment.get_template("notebook.html.jinja")
+    return svg.printable(templates().get_template("notebook.html.jinja").render(kind=kind, **content))

@@ -55,7 +55,7 @@ def facts(estimator: Any, account: Account) -> tuple[tuple[str, str], ...]:
         ("Records", "" if records is None else f"{records:,}"),
         ("Method", about(estimator).method(estimator)),
         ("Bounds", _bounds(estimator)),
-        (plural(unit(estimator)).capitalize(), ", ".join(meanings(estimator))),
+        (plural(unit(estimator)).capitalize(), _meaning(estimator)),
         ("Account afterwards", origin.account),
         ("Date", account.date),
         ("Made with", f"sfumato {origin.version or __version__}"),
@@ -74,6 +74,14 @@ def _bounds(estimator: Any) -> str:
         return ""
     some = "given for some features, the others " if any(isinstance(one, Bounds | Mapping) for one in said) else ""
     return f"{some}found privately, charged below"
+
+
+def _meaning(estimator: Any) -> str:
+    """What is known of all directions, with the words that they share said once."""
+    before, _, rest = about(estimator).meaning.partition("{")
+    after, each = rest.partition("}")[2], meanings(estimator)
+    told = ", ".join(one.removeprefix(before).removesuffix(after) for one in each)
+    return f"{before}{told}{after}" if each else ""
 
 
 def meanings(estimator: Any) -> tuple[str, ...]:

@@ -5,8 +5,10 @@ Nothing else in the package imports it. The estimators are kept for comparison, 
 `sfumato` itself. The names below are imported on first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from sfumato.methods import load
+from sfumato.research.family import FAMILY
 
 if TYPE_CHECKING:
     from sfumato.research.components import DPSPCA as DPSPCA
@@ -21,24 +23,12 @@ if TYPE_CHECKING:
     from sfumato.research.sir import RayleighFlowSIR as RayleighFlowSIR
     from sfumato.research.sir import TruncatedRayleighFlowSIR as TruncatedRayleighFlowSIR
 
-_HOME = {
-    "DPIni": "sir",
-    "DPSIR": "sir",
-    "DPSIni": "sir",
-    "DPSPCA": "components",
-    "DPSSIR": "sir",
-    "RayleighFlowCCA": "pairs",
-    "RayleighFlowLDA": "pairs",
-    "RayleighFlowPCA": "components",
-    "RayleighFlowSIR": "sir",
-    "TruncatedRayleighFlowPCA": "components",
-    "TruncatedRayleighFlowSIR": "sir",
-}
+_HOME = {home.rpartition(".")[2]: home for home in FAMILY.values()}
 
-__all__ = list(_HOME)
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'sfumato.research' has no attribute {name!r}")
-    return getattr(import_module(f"sfumato.research.{_HOME[name]}"), name)
+    return load(_HOME[name])

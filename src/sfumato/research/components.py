@@ -1,7 +1,6 @@
 """The papers' principal components: Rayleigh flow, its truncated form, and the sparse descent of Xia, Zhang and Cai."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.methods.about import COMPONENTS as PRINCIPAL
-from sfumato.methods.about import PARAMETERS, SUPPORT, About, Attack, number_or
+from sfumato.methods.about import PARAMETERS, SUPPORT, About, number_or
 from sfumato.methods.base import Session, bounds_only, common_scale, open_session
 from sfumato.methods.parameters import one_of
 from sfumato.methods.pca import PrivatePCA, components_of
@@ -18,11 +17,14 @@ from sfumato.privacy.asking import Asking, ask, on_columns, pick
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
-from sfumato.research.peeling import STEPS, plan_steps
-from sfumato.research.printed_noise import CALIBRATIONS, open_printed
+from sfumato.research.pencil import STEPS, plan_steps
+from sfumato.research.printed_noise import CALIBRATIONS, PEELED, open_printed, paper_about
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
     FLOW_REASON,
+    TRUNCATED_FLOW,
+    Flowing,
+    flow_about,
     mean_and_covariance,
     plan_flow,
     principal_pair,
@@ -31,7 +33,6 @@ from sfumato.research.rayleigh_flow import (
     zcdp_of,
 )
 from sfumato.research.sums import ProductRows
-from sfumato.schema import Reader, word
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import Moments
 from sfumato.steps.location import Located, Locating, Location, settled
@@ -102,28 +103,29 @@ class PrincipalFlowTask:
         return located, (yield from PrincipalFlow(1.0).run(common_scale(located), self.n_records)), None
 
 
-CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
-SPARSE_PARAMETERS: dict[str, Reader] = PARAMETERS | {"max_features": number_or()}
+COMPONENT: dict[str, Any] = {"unit": "component", "meaning": "{:.1%} of the variance", "own_units": True}
+SPARSE: dict[str, Any] = {
+    "options": ("max_features",),
+    "parameters": PARAMETERS | {"max_features": number_or()},
+    "released": PRINCIPAL | SUPPORT,
+} | PEELED
+"""What `about` says of all components, and of all sparse ones."""
 
 
 @dataclass(eq=False, repr=False)
-class RayleighFlowPCA(PrivatePCA):
+class RayleighFlowPCA(Flowing, PrivatePCA):
     """The first principal component by Rayleigh flow (Hu, Xiang, Liu and Wang).
+
+    The other parameters and the attributes are those of `PrivatePCA`; nothing is said of `privacy_errors_` and
+    `verdict_`.
 
     Parameters
     ----------
     n_directions : 1
         The flow finds one component.
-    epsilon, delta, bounds, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivatePCA`.
     calibration : {"tight", "paper"}
         Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
         `PrivacyWarning` is raised) and releases the direction alone; it needs bounds.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, explained_variance_ratio_, mean_, bounds_, ledger_
-        As in `PrivatePCA`.
 
     Examples
     --------
@@ -132,22 +134,8 @@ class RayleighFlowPCA(PrivatePCA):
     'matrices of step 10'
     """
 
-    method: str = field(default="rayleigh-flow", init=False)  # there is no other
-    _: KW_ONLY
-    calibration: str = "tight"
-
-    about: ClassVar[About] = About(
-        title="Private principal component by Rayleigh flow",
-        unit="component",
-        meaning="{:.1%} of the variance",
-        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        home="sfumato.research",
-        page="methods/rayleigh-flow.md",
-        options=(),
-        own_units=True,
-        parameters=CALIBRATED,
-        released=PRINCIPAL,
-        attacks=lambda known: [Attack("RayleighFlowPCA", RayleighFlowPCA(**known))],
+    about: ClassVar[About] = flow_about(
+        "Private principal component by Rayleigh flow", lambda: RayleighFlowPCA, released=PRINCIPAL, **COMPONENT
     )
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
@@ -267,23 +255,6 @@ def _descend(grid: Grid, clip: float, state: Loadings, n: float) -> Asking[Loadi
     return Loadings(support, np.linalg.qr(B)[0], state.picked, state.found, state.variance)
 
 
-def _about(title: str, words: str, page: str, attacks: Callable[[dict[str, Any]], Iterable[Attack]]) -> About:
-    """What sparse components of the papers say of themselves."""
-    return About(
-        title=title,
-        unit="component",
-        meaning="{:.1%} of the variance",
-        method=lambda fitted: words,
-        home="sfumato.research",
-        page=page,
-        options=("max_features",),
-        own_units=True,
-        parameters=SPARSE_PARAMETERS,
-        released=PRINCIPAL | SUPPORT,
-        attacks=attacks,
-    )
-
-
 @dataclass(eq=False, repr=False)
 class PaperSparsePCA(PrivateSparsePCA):
     """What the papers' sparse components have in common."""
@@ -294,17 +265,7 @@ class PaperSparsePCA(PrivateSparsePCA):
 class TruncatedRayleighFlowPCA(PaperSparsePCA):
     """The first sparse component by truncated Rayleigh flow (Hu, Xiang, Liu and Wang), with correct noise.
 
-    Parameters
-    ----------
-    n_directions : 1
-        The flow finds one component.
-    epsilon, delta, bounds, max_features, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSparsePCA`.
-
-    Attributes
-    ----------
-    directions_, support_, standard_errors_, eigenvalues_, explained_variance_ratio_, mean_, bounds_, ledger_
-        As in `PrivateSparsePCA`.
+    Parameters and attributes are those of `PrivateSparsePCA`; `n_directions` is 1, as the flow finds one component.
 
     Examples
     --------
@@ -313,13 +274,11 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
     6
     """
 
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = flow_about(
         "Private sparse principal component by truncated Rayleigh flow",
-        "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "methods/rayleigh-flow.md",
-        lambda known: [
-            Attack("TruncatedRayleighFlowPCA", TruncatedRayleighFlowPCA(**known, max_features=2), n_features=6)
-        ],
+        lambda: TruncatedRayleighFlowPCA,
+        words=TRUNCATED_FLOW,
+        **COMPONENT | SPARSE,
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
@@ -333,17 +292,8 @@ class TruncatedRayleighFlowPCA(PaperSparsePCA):
 class DPSPCA(PaperSparsePCA):
     """Sparse components by the gradient steps and peeling of Xia, Zhang and Cai (appendix A), with correct noise.
 
-    Parameters
-    ----------
-    n_directions, epsilon, delta, bounds, max_features, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateSparsePCA`.
-
-    Attributes
-    ----------
-    directions_, support_, eigenvalues_, explained_variance_ratio_, mean_, bounds_, ledger_
-        As in `PrivateSparsePCA`.
-    standard_errors_ : ndarray of shape (n_directions, n_features)
-        Not known for this method: nan on `support_`.
+    Parameters and attributes are those of `PrivateSparsePCA`; `standard_errors_` are not known for this method: nan on
+    `support_`.
 
     Examples
     --------
@@ -352,11 +302,12 @@ class DPSPCA(PaperSparsePCA):
     'gradient step 3'
     """
 
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SPCA: private sparse principal components by gradient steps",
         "Algorithm 3 of Xia, Zhang and Cai for components (their appendix A)",
-        "methods/sparse-pca.md",
-        lambda known: [Attack("DPSPCA", DPSPCA(**known, max_features=2), n_features=6)],
+        "sparse-pca",
+        lambda: DPSPCA,
+        **COMPONENT | SPARSE,
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:

@@ -18,7 +18,7 @@ from sfumato.records import Records, Response
 from sfumato.release import Release
 from sfumato.settings.central import Central
 from sfumato.sources import ArraySource
-from sfumato.statistics.columns import OnColumns
+from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.scores import UNITS, SignScores
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray

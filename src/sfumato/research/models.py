@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import cholesky_banded
 from scipy.signal import lfilter
 
 from sfumato.errors import InputError
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 Seed = int | np.random.Generator | None
 
@@ -46,6 +46,7 @@ def xia(
     *,
     version: Literal["newest", "first"] = "newest",
     high_dimensional: bool = False,
+    coefficients: int | None = None,
     random_state: Seed = None,
 ) -> Sample:
     """Draw from model M1, M2 (one direction), M3 or M4 (two) of the DP-SIR paper.
@@ -68,8 +69,11 @@ def xia(
     high_dimensional : bool, default=False
         Draws the non-zero entries of b from (-10, -5) instead of (-10, 10), as the newest version does in its
         sparse studies. The first version always uses (-10, 10).
+    coefficients : int, optional
+        A seed of their own for the coefficients, so that they stay the same while records are drawn anew.
     random_state : int, numpy Generator or None
-        Also draws the coefficients: each call is one replication of the paper's studies.
+        Also draws the coefficients unless they have their own seed: each call is one replication of the paper's
+        studies.
 
     Returns
     -------
@@ -92,12 +96,12 @@ def xia(
     """
     check_choice("model", model, ("M1", "M2", "M3", "M4"))
     check_choice("version", version, ("newest", "first"))
-    check_count("n", n, 1)
-    check_count("p", p, 2)
+    whole_number("n", n, 1)
+    whole_number("p", p, 2)
     rng = np.random.default_rng(random_state)
     upper = -5.0 if high_dimensional and version == "newest" else 10.0
     b = np.zeros((4, p))
-    b[:, :2] = rng.uniform(-10.0, upper, (4, 2))
+    b[:, :2] = (rng if coefficients is None else np.random.default_rng(coefficients)).uniform(-10.0, upper, (4, 2))
     z = rng.standard_normal((n, p))
     x = np.clip(0.5 * ar1(z), -1.5, 1.5) if version == "newest" else np.clip(0.5 * _banded(z), -1.0, 1.0)
     e = rng.standard_normal(n)
@@ -159,10 +163,11 @@ def check_choice(name: str, given: object, known: Sequence[str]) -> None:
     raise InputError(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}{hint}")
 
 
-def check_count(name: str, given: object, least: int) -> None:
-    """Refuse what is not an integer of at least `least`."""
-    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < least:
+def whole_number(name: str, given: Any, least: int) -> int:
+    """A whole number, refused by its name."""
+    if not is_whole(given, least):
         raise InputError(f"{name} must be an integer of at least {least}, got {given!r}.")
+    return int(given)
 
 
 def he(
@@ -226,8 +231,8 @@ def he(
     (1, 10)
     """
     check_choice("model", model, ("I", "II", "III", "IV", "V"))
-    check_count("n", n, 1)
-    check_count("p", p, 2)
+    whole_number("n", n, 1)
+    whole_number("p", p, 2)
     if not 0.0 <= noise < float("inf"):
         raise InputError(f"noise must be a finite number that is not negative, got {noise!r}.")
     rng = np.random.default_rng(random_state)

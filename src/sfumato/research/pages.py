@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from sfumato.research.run import POINT, Done, cells, columns, table
+from sfumato.research.run import LEGEND, POINT, SYMBOLS, Done, cells, columns, marks, table
 from sfumato.research.scatter import INK, Panel, document, side_by_side
-from sfumato.research.study import CHOSEN, Row, Study, Summary
+from sfumato.research.study import CHOSEN, Mark, Row, Study, Summary, compare, repeated
 
 OURS = "#1b5e8c"
 OTHERS = ("#888888", "#b3402a", "#e08a6d", "#4f7942", "#a3c08a", "#7a5195", "#c3a2d6", "#d9a521", "#222222")
@@ -182,28 +182,57 @@ def _legend(colour: Mapping[str, str], printed: bool) -> tuple[str, int]:
     return "".join(parts), 56 + 20 * ((len(names) - 1) // _ACROSS)
 
 
-def page(study: Study, done: Done, command: str, data: str | None = None) -> str:
-    """The page as text; it loads nothing from elsewhere."""
-    own = study.picture(data) if study.picture is not None and data is not None else picture(study, done)
-    header, rows = table(study, done)
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+STYLE = (
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding:0 1em;color:#222}"
+    "table{border-collapse:collapse;font-size:13px}"
+    "td,th{padding:.25em .6em;border-bottom:1px solid #ddd;text-align:right}"
+    "td:first-child,th:first-child{text-align:left}"
+    ".same{background:#dcefdc}.lower{background:#d9e8f5}.higher{background:#f6ddd8}"
+    ".words td,.words th{text-align:left;vertical-align:top}"
+)
+
+
+def document_of(title: str, body: str) -> str:
+    """A page as text; it loads nothing from elsewhere."""
     return (
         "<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'>"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{escape(study.title)}</title><style>body{{font:15px/1.5 system-ui,sans-serif;max-width:1100px;"
-        "margin:2em auto;padding:0 1em;color:#222}table{border-collapse:collapse;font-size:13px}"
-        "td,th{padding:.25em .6em;border-bottom:1px solid #ddd;text-align:right}"
-        "td:first-child,th:first-child{text-align:left}</style></head><body>"
-        f"<h1>{escape(study.title)}</h1><p>{escape(study.note)}</p>{own}{curves(study, done)}"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"<p>{study.statistic} over replications ± standard error. Made by <code>{escape(command)}</code>.</p>"
-        "</body></html>\n"
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1>{body}</body></html>\n"
     )
 
 
+def page(study: Study, done: Done, command: str, data: str | None = None) -> str:
+    """The page of a study; printed values are coloured by whether they are reached."""
+    own = study.picture(data) if study.picture is not None and data is not None else picture(study, done)
+    header, rows = table(study, done)
+    judged = bool(marks(study, cells(study, done)))
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
+    remarks = "".join(f"<li>{escape(remark)}</li>" for remark in verdict(study, done))
+    return document_of(
+        study.title,
+        f"<p>{escape(study.note)}</p><ul>{remarks}</ul>{own}{curves(study, done)}"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<p>{study.statistic} over replications ± bootstrap standard error.{' ' + LEGEND if judged else ''} "
+        f"Made by <code>{escape(command)}</code>.</p>",
+    )
+
+
+def _cell(text: str) -> str:
+    return f"<td class='{mark}'>{escape(text)}</td>" if (mark := mark_of(text)) else f"<td>{escape(text)}</td>"
+
+
+def mark_of(text: str) -> Mark | None:
+    """What a cell of `table` is marked with.
+
+    >>> mark_of("0.222 ✗"), mark_of("0.222")
+    ('higher', None)
+    """
+    return next((mark for mark, symbol in SYMBOLS.items() if text.endswith(symbol)), None)
+
+
 def verdict(study: Study, done: Done) -> list[str]:
-    """One sentence for each printed method that was measured with its printed noise, and one on the tight noise.
+    """One sentence for each printed column that was measured as printed, one on the tight noise, and one on ours.
 
     Studies of a user's own table have none: their columns are no distances, and were printed for another table.
     """
@@ -212,26 +241,39 @@ def verdict(study: Study, done: Done) -> list[str]:
     summaries = cells(study, done)
     sentences = []
     for method in dict.fromkeys(name for row in study.rows for name in row.printed if name != CHOSEN):
-        pairs = [
-            (row.printed[method], summaries[row.label, f"{method} paper"])
-            for row in study.rows
-            if method in row.printed and (row.label, f"{method} paper") in summaries
-        ]
+        pairs, noisy = [], False
+        for row in study.rows:
+            column = repeated(method, [name for label, name in summaries if label == row.label])
+            if method in row.printed and column is not None and not row.beside:
+                noisy = column != method
+                pairs.append((row.printed[method], summaries[row.label, column]))
         if pairs:
-            sentences.append(_reached(method, pairs))
+            sentences.append(_reached(method, pairs) if noisy else _repeated(method, pairs))
     return [*sentences, *filter(None, (_tight(study, summaries), _below(study, summaries)))]
+
+
+def _range(values: Sequence[float]) -> str:
+    return f"{min(values):.3f} to {max(values):.3f}"
 
 
 def _reached(method: str, pairs: list[tuple[float, Summary]]) -> str:
     """Reached: measured at most two standard errors above what is printed."""
-    reached = sum(found.value - 2.0 * found.error <= printed for printed, found in pairs)
-    measured = [found.value for _, found in pairs]
-    printed = [value for value, _ in pairs]
+    reached = sum(compare(printed, found) in ("same", "lower") for printed, found in pairs)
     return (
-        f"{method}: printed {min(printed):.3f} to {max(printed):.3f}; with the printed noise we measure "
-        f"{min(measured):.3f} to {max(measured):.3f}. "
+        f"{method}: printed {_range([value for value, _ in pairs])}; with the printed noise we measure "
+        f"{_range([found.value for _, found in pairs])}. "
         + ("No row reaches" if reached == 0 else f"{reached} of {len(pairs)} rows reach")
         + " the printed value within two standard errors (the authors' code was not seen)."
+    )
+
+
+def _repeated(method: str, pairs: list[tuple[float, Summary]]) -> str:
+    """A column without noise: on draws of the same model it should come out the same."""
+    found = [compare(printed, one) for printed, one in pairs]
+    return (
+        f"{method}: printed {_range([value for value, _ in pairs])}, measured "
+        f"{_range([one.value for _, one in pairs])}; the same within two standard errors in {found.count('same')} of "
+        f"{len(pairs)} rows, lower in {found.count('lower')}, higher in {found.count('higher')}."
     )
 
 

@@ -1,6 +1,6 @@
 """Rayleigh flow (Hu, Xiang, Liu and Wang) of canonical pairs and of discriminants: the first one alone."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.methods.about import BOX, CLASSES, CODES, EXPLAINING, EXPLAINING_OPTIONS, About, Attack
+from sfumato.methods.about import BOX, CLASSES, CODES, EXPLAINING, EXPLAINING_OPTIONS, About
 from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair, open_session
 from sfumato.methods.cca import PAIRS, RELEASED, CanonicalTask, PrivateCCA, finish_pairs
 from sfumato.methods.lda import RULE, DiscriminantOutcome, DiscriminantTask, PrivateLDA, finish_rule
@@ -18,14 +18,15 @@ from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.research.components import CALIBRATED
 from sfumato.research.pencil import box
-from sfumato.research.printed_noise import CALIBRATIONS, exact_pair, open_printed
+from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, exact_pair, open_printed
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
     FLOW_REASON,
     KERNEL,
+    Flowing,
     canonical_pair,
+    flow_about,
     mean_and_covariance,
     plan_flow,
     printed_flow,
@@ -81,7 +82,7 @@ class CanonicalFlowTask(CanonicalTask):
     def run(self) -> Asking[tuple[Located, FloatArray, Canonical, None]]:
         """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
         located, n = yield from self.prepare()
-        p, size = self.n_features, self.n_features + self.n_targets
+        p, size = self.n_features, self.size
         grid = located.grid
         query = whole((yield from clipped(grid)))
         flow = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, size, p, n), n)
@@ -186,23 +187,18 @@ def _finish_rule(estimator: Any, node: Node) -> None:
 
 
 @dataclass(eq=False, repr=False)
-class RayleighFlowCCA(PrivateCCA):
+class RayleighFlowCCA(Flowing, PrivateCCA):
     """The most correlated pair of directions of two tables, by Rayleigh flow.
+
+    The other parameters and the attributes are those of `PrivateCCA`, without errors and verdict; of the printed noise
+    correlations are nan and means the middle of the bounds.
 
     Parameters
     ----------
     n_directions : 1 or "auto"
         The flow finds one pair.
-    epsilon, delta, bounds, y_bounds, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateCCA`.
     calibration : {"tight", "paper"}
-        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
-        `PrivacyWarning` is raised) and releases the weights alone; it needs bounds.
-
-    Attributes
-    ----------
-    x_weights_, y_weights_, directions_, y_directions_, correlations_, choice_, mean_, y_mean_, bounds_, ledger_
-        As in `PrivateCCA`; of the printed noise correlations are nan and means the middle of the bounds.
+        As in `RayleighFlowPCA`; the printed noise releases the weights alone.
 
     Examples
     --------
@@ -211,22 +207,17 @@ class RayleighFlowCCA(PrivateCCA):
     'matrices of step 10'
     """
 
-    method: str = field(default="rayleigh-flow", init=False)  # there is no other
-    _: KW_ONLY
-    calibration: str = "tight"
-
-    about: ClassVar[About] = About(
-        title="Private canonical correlations by Rayleigh flow",
+    about: ClassVar[About] = flow_about(
+        "Private canonical correlations by Rayleigh flow",
+        lambda: RayleighFlowCCA,
+        CALIBRATED | {"y_bounds": optional(bounds("q"))},
+        attacked={"": {"y_bounds": BOX}},
+        table={"n_features": 4, "two_tables": True},
         unit="pair of directions",
         meaning="correlation {:.2f}",
-        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        home="sfumato.research",
-        page="methods/rayleigh-flow.md",
         options=("second", "q"),
-        parameters=CALIBRATED | {"y_bounds": optional(bounds("q"))},
         released=RELEASED,
         finish=finish_pairs,
-        attacks=lambda known: [Attack("RayleighFlowCCA", RayleighFlowCCA(**known, y_bounds=BOX), 4, two_tables=True)],
     )
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
@@ -256,24 +247,17 @@ def _can_predict(estimator: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class RayleighFlowLDA(PrivateLDA):
+class RayleighFlowLDA(Flowing, PrivateLDA):
     """The direction that tells classes apart best, by Rayleigh flow.
+
+    The other parameters and the attributes are those of `PrivateLDA`, without a verdict.
 
     Parameters
     ----------
-    epsilon, delta, bounds, classes, relation, rows_per_person, rho, ledger, random_state
-        As in `PrivateLDA`.
     n_directions : 1 or "auto"
         The flow finds one.
     calibration : {"tight", "paper"}
-        Correct noise under one total budget, or the printed noise, which gives no guarantee (the ledger says so and a
-        `PrivacyWarning` is raised) and releases the direction alone, nothing to predict with; it needs bounds and
-        classes.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, centres_, priors_, choice_, mean_, bounds_, ledger_
-        As in `PrivateLDA`.
+        As in `RayleighFlowPCA`; with the printed noise there is nothing to predict with, and it needs classes, too.
 
     Examples
     --------
@@ -282,21 +266,16 @@ class RayleighFlowLDA(PrivateLDA):
     'matrices of step 10'
     """
 
-    method: str = field(default="rayleigh-flow", init=False)  # there is no other
-    _: KW_ONLY
-    calibration: str = "tight"
-
-    about: ClassVar[About] = About(
-        title="Private linear discriminant by Rayleigh flow",
+    about: ClassVar[About] = flow_about(
+        "Private linear discriminant by Rayleigh flow",
+        lambda: RayleighFlowLDA,
+        CALIBRATED | CLASSES,
+        attacked={"": {"classes": CODES}},
+        table={"responses": CODES},
         meaning="{:.1%} between classes",
-        method=lambda fitted: "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        home="sfumato.research",
-        page="methods/rayleigh-flow.md",
         options=EXPLAINING_OPTIONS,
-        parameters=CALIBRATED | CLASSES,
         released=EXPLAINING | {"rule": optional(RULE), "used": optional(places("h", "codes"))},
         finish=_finish_rule,
-        attacks=lambda known: [Attack("RayleighFlowLDA", RayleighFlowLDA(**known, classes=CODES), responses=CODES)],
     )
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:

@@ -2,23 +2,35 @@
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import InputError, PrivacyWarning
+from sfumato.methods.about import PARAMETERS, About, Attack
 from sfumato.methods.base import Session
 from sfumato.privacy.curator import PaperCurator
 from sfumato.records import Response
-from sfumato.research.peeling import PENALTY, Iterate
-from sfumato.research.pencil import Pencil, Sliced, arctan_edges, class_slices, cut, moments_of, paired
+from sfumato.research.pencil import (
+    PENALTY,
+    Iterate,
+    Pencil,
+    arctan_edges,
+    class_slices,
+    cut,
+    moments_of,
+    paired,
+)
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
+from sfumato.schema import Reader, word
 from sfumato.settings import adder_of
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import Part
+from sfumato.steps.ranks import Ranks
 from sfumato.steps.symmetric import upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
@@ -37,9 +49,36 @@ FIRST_REASON = (
     "calibration='first': slices are sample quantiles, initial value and steps are each charged the stated epsilon and "
     "delta, and the noise of sparse steps lacks the number of steps; use calibration='tight'."
 )
+CALIBRATED: dict[str, Reader] = PARAMETERS | {"calibration": word(CALIBRATIONS)}
+PEELED: dict[str, Any] = {"attacked": {"": {"max_features": 2}}, "table": {"n_features": 6}}
+"""What is attacked of an estimator that keeps few features."""
 HISTOGRAM_EPSILON = 0.1
 EXACT, EXACT_BINS = 1e-3, 20_000
 """Noise and bins of a histogram that stands for the records themselves, where the first version takes quantiles."""
+
+
+def paper_about(
+    title: str,
+    words: str,
+    page: str,
+    make: Callable[[], type],
+    attacked: Mapping[str, dict[str, Any]] = MappingProxyType({"": {}}),
+    table: Mapping[str, Any] = MappingProxyType({}),
+    **others: Any,
+) -> About:
+    """What an estimator of the papers says of itself.
+
+    `make` gives its class, which does not exist yet where this is called. `attacked` are parameters of the fits that
+    are attacked, by what their names say besides the class, and `table` the kind of table they are given.
+    """
+
+    def attacks(known: dict[str, Any]) -> Iterator[Attack]:
+        name = make().__name__
+        for variant, more in attacked.items():
+            yield Attack(f"{name}, {variant}" if variant else name, make()(**known, **more), **table)
+
+    home = "sfumato.research"
+    return About(title, f"methods/{page}.md", method=lambda _: words, home=home, attacks=attacks, **others)
 
 
 def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool = False) -> PaperCurator:
@@ -55,20 +94,20 @@ def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool 
     return PaperCurator(setting, session.ledger, session.noise, estimator.epsilon, estimator.delta, reason)
 
 
-def printed_slices(door: PaperCurator, response: Response, bins: int, slices: int, first: bool = False) -> Sliced:
+def printed_slices(door: PaperCurator, response: Response, bins: int, slices: int, first: bool = False) -> Ranks:
     """Section 3.2 with Laplace noise of scale 2 / 0.1, as in the simulations; sample quantiles in the first version."""
     bins, scale = (EXACT_BINS, EXACT) if first else (bins, 2.0 / HISTOGRAM_EPSILON)
     classes = response.categories
     if classes is not None and classes - 1 <= slices:
-        return Sliced(Bins(np.empty(0), categories=classes), np.full(classes, 1.0 / classes), math.nan)
+        return Ranks(Bins(np.empty(0), categories=classes), np.full(classes, 1.0 / classes), math.nan)
     query = ResponseHistogram(Bins(arctan_edges(bins) if classes is None else np.empty(0), categories=classes))
     counts = door.noised([query], lambda total: total.astype(float), scale, "slices", laplace=True)
     if classes is not None:
         return class_slices(counts.value, slices)
-    return Sliced(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices), float(counts.value.sum()))
+    return Ranks(Bins(cut(counts.value, slices)), np.full(slices, 1.0 / slices), float(counts.value.sum()))
 
 
-def printed_pencil(door: PaperCurator, grid: Grid, sliced: Sliced, n: int, halves: int = 1) -> Pencil:
+def printed_pencil(door: PaperCurator, grid: Grid, sliced: Ranks, n: int, halves: int = 1) -> Pencil:
     """Algorithm B.4 with the noise of Lemma B.1; `halves` = 2 is its use inside Algorithm B.5."""
     p, h = grid.n_features, sliced.bins.count
     epsilon, delta = door.epsilon / halves, door.delta / halves
@@ -95,7 +134,7 @@ def exact_pair(moments: FloatArray, counts: FloatArray, n: int) -> tuple[FloatAr
     return np.asarray(kernel), upper_to_full(moments[h * p :] / n, p)
 
 
-def printed_peel(door: PaperCurator, grid: Grid, sliced: Sliced, n: int, picks: int) -> IntArray:
+def printed_peel(door: PaperCurator, grid: Grid, sliced: Ranks, n: int, picks: int) -> IntArray:
     """Algorithm B.5, lines 2 to 6."""
     query = SliceSums(grid, sliced.bins)
     scale = 7.0 / n * math.sqrt(3.0 * picks * math.log(2.0 / door.delta)) / (door.epsilon / 2.0)
@@ -135,7 +174,7 @@ def step_noise(
 
 
 def printed_descent(
-    door: PaperCurator, grid: Grid, sliced: Sliced, state: Iterate, n: int, picks: int | None, first: bool = False
+    door: PaperCurator, grid: Grid, sliced: Ranks, state: Iterate, n: int, picks: int | None, first: bool = False
 ) -> Iterate:
     """Algorithm 2 (`picks` None) or 3 with the noise of its lemma; every step sees its own part of the records."""
     eta = 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
@@ -155,7 +194,7 @@ def printed_descent(
 
 
 def _gradient(
-    grid: Grid, sliced: Sliced, state: Iterate, eta: float, part: tuple[int, int]
+    grid: Grid, sliced: Ranks, state: Iterate, eta: float, part: tuple[int, int]
 ) -> tuple[list[BoundedSum], Callable[..., FloatArray]]:
     """Queries about one part of the records, and the function of their exact sums that is B after the step.
 

@@ -6,16 +6,20 @@ a single one. Short steps average part of that away again; one release that is s
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from sfumato.methods.about import About
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
+from sfumato.research.printed_noise import CALIBRATED, paper_about
+from sfumato.schema import Reader
 from sfumato.steps.symmetric import noise_edge, raised, upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
@@ -24,6 +28,8 @@ STEPS, STEP = 10, 0.5
 SMALLEST = 1e-12
 CONVERGED, ROUNDS = 1e-6, 1_000
 """Relative change at which ADMM stops, and its most rounds: a B of condition 1e4 takes some hundreds."""
+FLOW = "Rayleigh flow of Hu, Xiang, Liu and Wang"
+TRUNCATED_FLOW = f"truncated {FLOW}"
 FLOW_REASON = (
     "calibration='paper': the paper names no sensitivities, so those printed for sliced inverse regression are taken, "
     "whose proof assumes large slices; the flow spends rho and the initial vector 2 rho; use calibration='tight'."
@@ -35,6 +41,26 @@ Pair = Callable[[Release], tuple[FloatArray, FloatArray]]
 """From the released sums to (A, B); those of the usual problems are below."""
 Matrices = Callable[..., tuple[FloatArray, FloatArray]]
 """From exact sums to the exact pair (A, B)."""
+
+
+@dataclass(eq=False, repr=False)
+class Flowing:
+    """Parameters of an estimator by this flow: there is no other method, and noise is correct or as printed."""
+
+    method: str = field(default="rayleigh-flow", init=False)
+    _: KW_ONLY
+    calibration: str = "tight"
+
+
+def flow_about(
+    title: str,
+    make: Callable[[], type],
+    parameters: Mapping[str, Reader] = CALIBRATED,
+    words: str = FLOW,
+    **others: Any,
+) -> About:
+    """What an estimator by this flow says of itself."""
+    return paper_about(title, words, "rayleigh-flow", make, parameters=parameters, **others)
 
 
 def flow_step(v: FloatArray, A: FloatArray, B: FloatArray, step: float, sparsity: int | None = None) -> FloatArray:

@@ -11,21 +11,34 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError
 from sfumato.research import he_tables, real_data, xia_tables
-from sfumato.research.study import Study, Summary, Values, summarise
+from sfumato.research.study import Mark, Study, Summary, Values, compare, repeated, summarise
 
 STUDIES = {study.name: study for study in (*xia_tables.STUDIES, *real_data.STUDIES, *he_tables.STUDIES)}
-ELSEWHERE = {
-    "DP-SIR, both versions, figures 1 and 2; first version, Table 3": "not reproducible here: no supermarket data",
-    "FSIR, figure 1": "reproduced: the tracing attack, sfumato audit trace",
-    "FSIR, figure 5": "not reproducible here: the human-activity records cannot be had, only means of them",
-    "DP-GEP": "its experiments are in an appendix that is not at hand; its methods are rows of DP-SIR's tables",
-    "DP-IHT": "prints no table and no figure; LabelPrivateIHT is measured in benchmarks/results",
-}
-"""Tables and figures of the papers that are no study, and why."""
 POINT = "|"
 """In the name of a column: one point of a curve, which belongs in the picture and not in the table."""
+SYMBOLS: dict[Mark, str] = {"same": "✓", "lower": "↓", "higher": "✗"}
+LEGEND = "Of a printed value: ✓ measured the same within two standard errors, ↓ lower, ✗ higher, so not reached."
 Done = dict[tuple[str, int], Values]
 """Measured values by row and seed."""
+
+
+def rounds(replications: int) -> Iterator[int]:
+    """So many replications of everything, then twice as many, until all: whoever stops early has something of all.
+
+    >>> list(rounds(11))
+    [1, 2, 4, 8, 11]
+    """
+    wanted = 1
+    while wanted < replications:
+        yield wanted
+        wanted *= 2
+    yield replications
+
+
+def table_in(folder: Path | None, study: Study) -> Path | None:
+    """The table of a study of real data in a folder of such tables: the study's name, as CSV or Parquet."""
+    named = [] if folder is None else [folder / f"{study.name}{ending}" for ending in (".csv", ".parquet")]
+    return next((path for path in named if path.is_file()), None)
 
 
 def find(name: str) -> Study:
@@ -52,8 +65,9 @@ def check_data(study: Study, data: Path | None) -> str | None:
 
 
 def load(path: Path, study: Study) -> Done:
-    """Replications already in the file; a line cut short by an interruption is ignored."""
+    """Replications already in the file, but for lines cut short by an interruption and rows whose arguments changed."""
     done: Done = {}
+    arguments = {row.label: list(row.arguments) for row in study.rows}
     if not path.exists():
         return done
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -61,7 +75,9 @@ def load(path: Path, study: Study) -> Done:
             kept = json.loads(line)
         except ValueError:
             continue
-        if kept.get("study") == study.name:
+        if kept.get("study") != study.name or kept["row"] not in arguments:
+            continue
+        if kept.get("arguments", arguments[kept["row"]]) == arguments[kept["row"]]:
             done[kept["row"], kept["seed"]] = kept["values"]
     return done
 
@@ -78,12 +94,15 @@ def execute(
         if (row.label, seed) not in done
     ]
     yield done
+    cut_short = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
     with path.open("a", encoding="utf-8") as file:
+        file.write("\n" if cut_short else "")  # or the next line would be lost with the broken one
         for index, seed, values in _measured(study, todo, processes, table):
-            label = study.rows[index].label
-            file.write(json.dumps({"study": study.name, "row": label, "seed": seed, "values": values}) + "\n")
+            row = study.rows[index]
+            kept = {"study": study.name, "row": row.label, "arguments": row.arguments, "seed": seed, "values": values}
+            file.write(json.dumps(kept) + "\n")
             file.flush()
-            done[label, seed] = values
+            done[row.label, seed] = values
             yield done
 
 
@@ -108,6 +127,12 @@ def _measured(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+def complete(study: Study, done: Done) -> int:
+    """Replications, from the first on, that every row has."""
+    counts = (next(seed for seed in range(len(done) + 1) if (row.label, seed) not in done) for row in study.rows)
+    return min(counts, default=0)
+
+
 def cells(study: Study, done: Done) -> dict[tuple[str, str], Summary]:
     """Summaries by row and column."""
     gathered: dict[tuple[str, str], list[float]] = {}
@@ -123,19 +148,37 @@ def columns(study: Study, summaries: dict[tuple[str, str], Summary]) -> tuple[li
     return printed, list(dict.fromkeys(column for _, column in summaries if POINT not in column))
 
 
+def marks(study: Study, summaries: dict[tuple[str, str], Summary]) -> dict[tuple[str, str], Mark]:
+    """How each printed value compares with the measured column that repeats it, by row and printed column.
+
+    Values of a study of a user's own table were printed for another one: they are not compared.
+    """
+    found: dict[tuple[str, str], Mark] = {}
+    for row in () if study.data else study.rows:
+        measured = {column: one for (label, column), one in summaries.items() if label == row.label}
+        for name, value in row.printed.items():
+            column = repeated(name, measured)
+            mark = None if column is None else compare(value, measured[column])
+            if mark is not None:
+                found[row.label, name] = mark
+    return found
+
+
 def table(study: Study, done: Done) -> tuple[list[str], list[list[str]]]:
-    """Header and rows, as text."""
+    """Header and rows, as text; printed values with their marks."""
     summaries = cells(study, done)
     printed, measured = columns(study, summaries)
+    judged = marks(study, summaries)
     header = ["row", *(f"printed {name}" for name in printed), *measured]
-    rows = [
-        [
-            row.label,
-            *(f"{row.printed[name]:.3f}" if name in row.printed else "" for name in printed),
-            *(str(summaries.get((row.label, column), "")) for column in measured),
+    rows = []
+    for row in study.rows:
+        shown = [
+            f"{row.printed[name]:.3f} {SYMBOLS[mark] if (mark := judged.get((row.label, name))) else ''}".rstrip()
+            if name in row.printed
+            else ""
+            for name in printed
         ]
-        for row in study.rows
-    ]
+        rows.append([row.label, *shown, *(str(summaries.get((row.label, column), "")) for column in measured)])
     return header, rows
 
 
@@ -151,6 +194,7 @@ def markdown(study: Study, done: Done, command: str, picture: str, remarks: Sequ
     shown = "Every row of the table below as dots on one axis, or as curves."
     shown = shown if study.picture is None else "The points of the study along the directions of every method."
     lines += [f"![{shown}]({picture})", ""]
+    lines += [LEGEND, ""] if marks(study, cells(study, done)) else []
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 

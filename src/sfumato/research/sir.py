@@ -5,9 +5,8 @@ correct noise under one total budget, and "paper", the printed noise, which give
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,47 +21,46 @@ from sfumato.methods.about import (
     SCALE,
     SUPPORT,
     About,
-    Attack,
     number_or,
 )
-from sfumato.methods.base import ExplainingReducer, Session, given_of, known_of, open_session
+from sfumato.methods.base import ExplainingReducer, ExplainingTask, Session, given_of, known_of, open_session
 from sfumato.methods.parameters import directions_of, one_of
 from sfumato.methods.sir import Outcome
 from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
-from sfumato.research.peeling import (
-    Iterate,
-    descend_rows,
-    peel_kernel,
-    plan_parts,
-    plan_peeling,
-    plan_steps,
-    start,
-)
+from sfumato.research.models import whole_number
 from sfumato.research.pencil import (
+    Iterate,
     Pencil,
-    Sliced,
     bic_dimension,
     choose_size,
+    descend_rows,
     histogram_slices,
     matrices,
     moments_of,
+    peel_kernel,
     pencil,
     plan_histogram,
     plan_moments,
+    plan_parts,
+    plan_peeling,
+    plan_steps,
     plan_validation,
     solve_pencil,
     some_columns,
+    start,
 )
 from sfumato.research.printed_noise import (
     CALIBRATIONS,
     FIRST,
     FIRST_REASON,
+    PEELED,
     REASON,
     exact_pair,
     open_printed,
+    paper_about,
     printed_descent,
     printed_peel,
     printed_pencil,
@@ -72,24 +70,26 @@ from sfumato.research.rayleigh_flow import (
     COVARIANCE,
     FLOW_REASON,
     KERNEL,
+    TRUNCATED_FLOW,
+    flow_about,
     plan_flow,
     printed_flow,
     rayleigh_flow,
     zcdp_of,
 )
 from sfumato.schema import Reader, whole, word
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import ResponseHistogram
+from sfumato.statistics.parts import OnColumns
 from sfumato.steps.descent import Fit
 from sfumato.steps.dimension import Choice
 from sfumato.steps.links import Links
 from sfumato.steps.location import settled
 from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 FLOWS = ("rayleigh-flow", "truncated-rayleigh-flow")
-HIGH = ("dp-sini", "dp-ssir", "truncated-rayleigh-flow")
+PEELING = ("dp-sini", "dp-ssir", "truncated-rayleigh-flow")
 BATCHES = ("parts", "full")
 PICKS = 6
 """Features kept by peeling, s' = 6 as in the paper's simulations."""
@@ -98,15 +98,11 @@ MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class PaperTask:
+class PaperTask(ExplainingTask):
     """What is public about such a fit; `slicing` are the bins of the response's histogram and its slices."""
 
-    method: str
-    n_features: int
-    n_records: int | None
-    response: Response
-    n_directions: int | None
     bounds: Bounds
+    method: str
     slicing: tuple[int, int]
     picks: int = PICKS
     validate: bool = False
@@ -114,7 +110,7 @@ class PaperTask:
     @property
     def is_sparse(self) -> bool:
         """Whether features are selected first."""
-        return self.method in HIGH
+        return self.method in PEELING
 
     @property
     def grid(self) -> Grid:
@@ -162,14 +158,14 @@ def tight(task: PaperTask) -> Asking[tuple[Outcome, IntArray]]:
     support = np.arange(task.n_features)
     if task.is_sparse:
         support = yield from peel_kernel(grid, sliced, half=task.validate)
-    n = float(task.n_records) if task.n_records is not None else max(sliced.total, 10.0 * task.n_features)
+    n = task.records_of(sliced)
     if task.validate:
         size = yield from choose_size(grid, sliced, support, n, task.n_directions)
         support = support[:size]
     if task.method in FLOWS:
         return (yield from _within(task, support, _flow(task, sliced, support, n)))
     found = yield from _within(task, support, pencil(some_columns(grid, support), sliced, n))
-    k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.shares)), len(support))
+    k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.probabilities)), len(support))
     state = start(found, support, k)
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
         state = yield from descend_rows(grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
@@ -181,17 +177,17 @@ def _within(task: PaperTask, support: IntArray, step: Asking[T]) -> Asking[T]:
     return on_columns(step, support) if task.is_sparse else step
 
 
-def _flow(task: PaperTask, sliced: Sliced, support: IntArray, n: float) -> Asking[tuple[Outcome, IntArray]]:
+def _flow(task: PaperTask, sliced: Ranks, support: IntArray, n: float) -> Asking[tuple[Outcome, IntArray]]:
     """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
     grid, p = some_columns(task.grid, support), len(support)
     query = moments_of(grid, sliced)
     sparsity = task.picks if task.is_sparse else None
-    flow = yield from rayleigh_flow(query, lambda r: matrices(r, p, sliced.shares, n)[:2], n, sparsity=sparsity)
-    return along(task, flow.vector, solve_pencil(flow.last, p, sliced.shares, n), support, sliced)
+    flow = yield from rayleigh_flow(query, lambda r: matrices(r, p, sliced.probabilities, n)[:2], n, sparsity=sparsity)
+    return along(task, flow.vector, solve_pencil(flow.last, p, sliced.probabilities, n), support, sliced)
 
 
 def along(
-    task: PaperTask, vector: FloatArray, found: Pencil, support: IntArray, sliced: Sliced
+    task: PaperTask, vector: FloatArray, found: Pencil, support: IntArray, sliced: Ranks
 ) -> tuple[Outcome, IntArray]:
     """One direction on the features where it is not zero."""
     on = np.flatnonzero(vector) if np.any(vector) else np.arange(1)
@@ -199,7 +195,7 @@ def along(
     return outcome_of(task, state, found, sliced)
 
 
-def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -> tuple[Outcome, IntArray]:
+def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Ranks) -> tuple[Outcome, IntArray]:
     """In the units of x, orthonormal; standard errors are not part of these methods."""
     grid, k = task.grid, state.directions.shape[1]
     raw = np.zeros((task.n_features, k))
@@ -209,9 +205,8 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Sliced) -
     choice = Choice(k, np.sqrt(values), math.nan, task.n_directions is not None)
     links = Links(np.sqrt(values), state.directions, np.zeros((0, k)))
     fit = Fit(links, links, choice, values[:k])
-    ranks = Ranks(sliced.bins, sliced.shares, math.nan)
     located = settled(task.bounds, task.n_features)
-    outcome = Outcome(directions, fit, ranks, located, grid.centre, grid.half_width, None)
+    outcome = Outcome(directions, fit, sliced, located, grid.centre, grid.half_width, None)
     return outcome, np.sort(state.support)
 
 
@@ -256,7 +251,7 @@ def printed(
             sparsity=task.picks if task.is_sparse else None,
         )
         return along(task, vector, found, support, sliced)
-    k = task.n_directions or bic_dimension(found.values, float(n), len(sliced.shares))
+    k = task.n_directions or bic_dimension(found.values, float(n), len(sliced.probabilities))
     state = start(found, support, min(k, len(support)))
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
         state = printed_descent(door, grid, sliced, state, n, task.peeled if task.is_sparse else None, first)
@@ -274,40 +269,17 @@ class _Columns:
         return self.door.setting.sum(OnColumns(query, self.columns))
 
 
-def whole_number(name: str, given: Any, least: int) -> int:
-    """A whole number, refused by its name."""
-    if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < least:
-        raise InputError(f"{name} must be an integer of at least {least}, got {given!r}.")
-    return int(given)
-
-
 SIR_PARAMETERS: dict[str, Reader] = (
     PARAMETERS | {"calibration": word((*CALIBRATIONS, FIRST))} | CLASSES | {"n_slices": whole(2), "n_bins": whole(1)}
 )
-SPARSE_PARAMETERS: dict[str, Reader] = SIR_PARAMETERS | {"max_features": number_or("auto", "validate")}
-FOUND = EXPLAINING | SCALE
-
-
-def _about(
-    title: str,
-    words: str,
-    page: str,
-    attacks: Callable[[dict[str, Any]], Iterable[Attack]],
-    *,
-    sparse: bool = False,
-    parameters: Mapping[str, Reader] | None = None,
-) -> About:
-    """What an estimator of the papers says of itself; of `parameters` only those that the others do not have."""
-    return About(
-        title=title,
-        method=lambda fitted: words,
-        home="sfumato.research",
-        page=page,
-        options=(*EXPLAINING_OPTIONS, "max_features") if sparse else EXPLAINING_OPTIONS,
-        parameters=(SPARSE_PARAMETERS if sparse else SIR_PARAMETERS) | dict(parameters or {}),
-        released=FOUND | SUPPORT if sparse else FOUND,
-        attacks=attacks,
-    )
+XIA = "Xia, Zhang and Cai"
+LOW: dict[str, Any] = {"options": EXPLAINING_OPTIONS, "parameters": SIR_PARAMETERS, "released": EXPLAINING | SCALE}
+HIGH: dict[str, Any] = {
+    "options": (*EXPLAINING_OPTIONS, "max_features"),
+    "parameters": SIR_PARAMETERS | {"max_features": number_or("auto", "validate")},
+    "released": EXPLAINING | SCALE | SUPPORT,
+} | PEELED
+"""What `about` says of all estimators in low and in high dimension."""
 
 
 @dataclass(eq=False, repr=False)
@@ -347,7 +319,7 @@ class PaperSIR(ExplainingReducer):
         if self._method in FLOWS and directions not in (None, 1):
             raise InputError(f"n_directions must be 1 with {type(self).__name__}, got {directions}; see DPSIR.")
         slicing = whole_number("n_bins", self.n_bins, 1), whole_number("n_slices", self.n_slices, 2)
-        return PaperTask(self._method, n_features, n_records, response, directions, bounds, slicing)
+        return PaperTask(n_features, n_records, response, directions, bounds, self._method, slicing)
 
 
 class DPIni(PaperSIR):
@@ -391,11 +363,12 @@ class DPIni(PaperSIR):
     """
 
     _method = "dp-ini"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-Ini: private sliced inverse regression in one shot",
-        "Algorithm B.4 of Xia, Zhang and Cai",
-        "methods/dp-sir.md",
-        lambda known: [Attack("DPIni", DPIni(**known))],
+        f"Algorithm B.4 of {XIA}",
+        "dp-sir",
+        lambda: DPIni,
+        **LOW,
     )
 
 
@@ -403,20 +376,13 @@ class DPIni(PaperSIR):
 class DPSIR(PaperSIR):
     """Algorithm 2 of Xia, Zhang and Cai: from the directions of `DPIni` a descent by noisy gradients.
 
+    Attributes and parameters are those of `DPIni`, and one more.
+
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger
-        As in `DPIni`.
-    random_state
-        As in `DPIni`.
     batches : {"parts", "full"}
         Of the tight calibration. "parts": every step sees a part of the records of its own, as printed, and all steps
         together cost one release. "full": every step sees all records and they share the cost.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPIni`.
 
     Examples
     --------
@@ -430,15 +396,13 @@ class DPSIR(PaperSIR):
     batches: str = "parts"
 
     _method = "dp-sir"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SIR: private sliced inverse regression by gradient steps",
-        "Algorithm 2 of Xia, Zhang and Cai",
-        "methods/dp-sir.md",
-        lambda known: [
-            Attack("DPSIR", DPSIR(**known)),
-            Attack("DPSIR, full batches", DPSIR(**known, batches="full")),
-        ],
-        parameters={"batches": word(BATCHES)},
+        f"Algorithm 2 of {XIA}",
+        "dp-sir",
+        lambda: DPSIR,
+        {"": {}, "full batches": {"batches": "full"}},
+        **LOW | {"parameters": SIR_PARAMETERS | {"batches": word(BATCHES)}},
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
@@ -450,17 +414,8 @@ class DPSIR(PaperSIR):
 class RayleighFlowSIR(PaperSIR):
     """Rayleigh flow of Hu, Xiang, Liu and Wang for sliced inverse regression: one direction, noised at every step.
 
-    Parameters
-    ----------
-    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger, random_state
-        As in `DPIni`; with ``calibration="paper"`` rho is what the paper's formulas are given.
-    n_directions : 1 or "auto"
-        The flow finds one.
-
-    Attributes
-    ----------
-    directions_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPIni`.
+    Attributes and parameters are those of `DPIni`; with ``calibration="paper"`` rho is what the paper's formulas are
+    given. The flow finds one direction: `n_directions` is 1 or "auto".
 
     Examples
     --------
@@ -471,11 +426,8 @@ class RayleighFlowSIR(PaperSIR):
     """
 
     _method = "rayleigh-flow"
-    about: ClassVar[About] = _about(
-        "Private sliced inverse regression by Rayleigh flow",
-        "Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "methods/rayleigh-flow.md",
-        lambda known: [Attack("RayleighFlowSIR", RayleighFlowSIR(**known))],
+    about: ClassVar[About] = flow_about(
+        "Private sliced inverse regression by Rayleigh flow", lambda: RayleighFlowSIR, **LOW
     )
 
 
@@ -499,7 +451,7 @@ class PaperSparseSIR(PaperSIR):
         given = self.max_features
         if isinstance(given, str) and given in ("auto", "validate"):
             return PICKS if given == "auto" else MOST
-        if not isinstance(given, Integral) or isinstance(given, bool) or int(given) < least:
+        if not is_whole(given, least):
             raise InputError(
                 f"max_features must be 'auto', 'validate' or an integer of at least {least}, got {given!r}."
             )
@@ -509,10 +461,10 @@ class PaperSparseSIR(PaperSIR):
 class DPSIni(PaperSparseSIR):
     """Algorithm B.5 of Xia, Zhang and Cai: features are peeled by the kernel's diagonal, then `DPIni` on those.
 
+    Attributes and parameters are those of `DPIni`, and some more.
+
     Parameters
     ----------
-    epsilon, delta, n_directions, bounds, calibration, relation, rows_per_person, rho, classes, ledger, random_state
-        As in `DPIni`.
     n_slices, n_bins : int
         As in `DPIni`; 10 and 50 as in the paper's simulations.
     max_features : int, "auto" or "validate"
@@ -521,12 +473,8 @@ class DPSIni(PaperSparseSIR):
 
     Attributes
     ----------
-    directions_ : ndarray of shape (n_directions, n_features)
-        Orthonormal rows, in the units of x.
     support_ : ndarray of int
         Columns kept, in increasing order.
-    standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPIni`.
 
     Examples
     --------
@@ -540,32 +488,19 @@ class DPSIni(PaperSparseSIR):
     """
 
     _method = "dp-sini"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SIni: private sparse sliced inverse regression in one shot",
-        "Algorithm B.5 of Xia, Zhang and Cai",
-        "methods/dp-ssir.md",
-        lambda known: [
-            Attack("DPSIni", DPSIni(**known, max_features=2), n_features=6),
-            Attack("DPSIni, validated", DPSIni(**known, max_features="validate"), n_features=6),
-        ],
-        sparse=True,
+        f"Algorithm B.5 of {XIA}",
+        "dp-ssir",
+        lambda: DPSIni,
+        **HIGH | {"attacked": {"": {"max_features": 2}, "validated": {"max_features": "validate"}}},
     )
 
 
 class DPSSIR(PaperSparseSIR):
     """Algorithm 3 of Xia, Zhang and Cai: from the directions of `DPSIni` a descent that peels at every step.
 
-    Parameters
-    ----------
-    epsilon, delta, n_directions, bounds, max_features, calibration, n_slices, n_bins, relation, rows_per_person, rho
-        As in `DPSIni`.
-    classes, ledger, random_state
-        As in `DPSIni`.
-
-    Attributes
-    ----------
-    directions_, support_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPSIni`.
+    Parameters and attributes are those of `DPSIni`.
 
     Examples
     --------
@@ -576,31 +511,24 @@ class DPSSIR(PaperSparseSIR):
     """
 
     _method = "dp-ssir"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = paper_about(
         "DP-SSIR: private sparse sliced inverse regression by gradient steps",
-        "Algorithm 3 of Xia, Zhang and Cai",
-        "methods/dp-ssir.md",
-        lambda known: [Attack("DPSSIR", DPSSIR(**known, max_features=2), n_features=6)],
-        sparse=True,
+        f"Algorithm 3 of {XIA}",
+        "dp-ssir",
+        lambda: DPSSIR,
+        **HIGH,
     )
 
 
 class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """Truncated Rayleigh flow of Hu, Xiang, Liu and Wang for sliced inverse regression, on peeled features.
 
+    Parameters are those of `RayleighFlowSIR`, but 10 slices of 50 bins, and attributes those of `DPSIni`.
+
     Parameters
     ----------
-    epsilon, delta, bounds, calibration, n_slices, n_bins, relation, rows_per_person, rho, classes, ledger, random_state
-        As in `RayleighFlowSIR`, but 10 slices of 50 bins.
-    n_directions : 1 or "auto"
-        The flow finds one.
     max_features : int or "auto"
         Features to keep, 6 with "auto"; twice as many are peeled.
-
-    Attributes
-    ----------
-    directions_, support_, standard_errors_, eigenvalues_, mean_, scale_, bounds_, choice_, ledger_
-        As in `DPSIni`.
 
     Examples
     --------
@@ -611,14 +539,11 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
     """
 
     _method = "truncated-rayleigh-flow"
-    about: ClassVar[About] = _about(
+    about: ClassVar[About] = flow_about(
         "Private sparse sliced inverse regression by truncated Rayleigh flow",
-        "truncated Rayleigh flow of Hu, Xiang, Liu and Wang",
-        "methods/rayleigh-flow.md",
-        lambda known: [
-            Attack("TruncatedRayleighFlowSIR", TruncatedRayleighFlowSIR(**known, max_features=2), n_features=6)
-        ],
-        sparse=True,
+        lambda: TruncatedRayleighFlowSIR,
+        words=TRUNCATED_FLOW,
+        **HIGH,
     )
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:

@@ -1,7 +1,8 @@
 """Study: one table or figure of a paper, as data: its rows, what was printed there, and how one replication is run."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
@@ -50,8 +51,6 @@ class Study:
         data are simulated.
     picture : callable, optional
         Draws a picture (SVG) from the path of the table, in place of the dots of the results.
-    outcome : str
-        What it says of the paper, in a few words: reproduced, refuted, or not reproducible here and why.
     """
 
     name: str
@@ -62,7 +61,6 @@ class Study:
     statistic: Literal["mean", "median"] = "mean"
     data: str = ""
     picture: Callable[[str], str] | None = None
-    outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +87,35 @@ def summarise(values: Sequence[float], statistic: Literal["mean", "median"]) -> 
         return Summary(float(of(array)), float("nan"), len(array))
     draws = np.random.default_rng(len(array)).integers(0, len(array), (RESAMPLES, len(array)))
     return Summary(float(of(array)), float(of(array[draws], axis=1).std(ddof=1)), len(array))
+
+
+Mark = Literal["same", "lower", "higher"]
+"""Of a printed value: what was measured is the same within two standard errors, lower, or higher, so not reached."""
+LAST_DIGIT = 0.0005
+"""Half a unit of the last digit that the papers print."""
+
+
+def compare(printed: float, found: Summary) -> Mark | None:
+    """Where the measured value lies, seen from the printed one; a single replication tells nothing.
+
+    >>> [compare(0.2, Summary(value, 0.02, 20)) for value in (0.21, 0.25, 0.1)]
+    ['same', 'higher', 'lower']
+    """
+    if not math.isfinite(found.error):
+        return None
+    gap = found.value - printed
+    if abs(gap) <= 2.0 * found.error + LAST_DIGIT:
+        return "same"
+    return "higher" if gap > 0.0 else "lower"
+
+
+def repeated(name: str, measured: Collection[str]) -> str | None:
+    """The measured column that repeats a printed one: with the printed noise, or as it is where there is no noise.
+
+    >>> repeated("DP-SIR", ["SIR", "DP-SIR tight", "DP-SIR paper"]), repeated("IID", ["IID as printed"])
+    ('DP-SIR paper', 'IID as printed')
+    """
+    return next((found for found in (f"{name} paper", f"{name} as printed", name) if found in measured), None)
 
 
 def printed_table(source: str, table: int) -> dict[tuple[str, int, int], dict[str, float]]:

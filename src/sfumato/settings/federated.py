@@ -5,7 +5,7 @@ leaves. Integer sums over the sites equal the pooled sum bit for bit, so distanc
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -21,9 +21,11 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise, SeededNoise
 from sfumato.privacy.plan import Plan
 from sfumato.release import Release
-from sfumato.settings.merging import scaled, weights_of, worth
 from sfumato.sums import BoundedSum
-from sfumato.typing import IntArray
+from sfumato.typing import IntArray, is_whole
+
+_ALIKE = 1e-6
+"""Weights that differ by less are one: sites of one size, or without noise, add up to the pooled sum exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,13 @@ def trust_of(kind: object, sites: int, honest: int | None = None) -> Trust:
     9
     """
     chosen = max(sites - 1, 1) if honest is None else honest
-    if not isinstance(chosen, int) or isinstance(chosen, bool) or not 1 <= chosen <= sites:
+    if not is_whole(chosen, 1, sites):
         raise InputError(f"honest must be a whole number from 1 to the {sites} sites, got {honest!r}.")
     match kind:
         case "sites":
             return Trust("sites", sites, 1)
         case "secure-aggregation":
-            return Trust("secure-aggregation", sites, chosen)
+            return Trust("secure-aggregation", sites, int(chosen))
     raise InputError(f"trust must be 'sites' or 'secure-aggregation', got {kind!r}.")
 
 
@@ -206,3 +208,36 @@ class FederatedCurator:
                 f"only {answers} of {len(self._sites.sizes)} sites answered {name!r}, {self._minimum} are "
                 "needed; see which sites were left out and why, and run again when they are back."
             )
+
+
+def worth(query: BoundedSum, release: Release) -> float:
+    """How many records the noise of a release is worth: its variance over that of one record's largest contribution.
+
+    >>> from sfumato.statistics.histograms import Bins, ResponseHistogram
+    >>> worth(ResponseHistogram(Bins(np.zeros(0))), Release(np.zeros(1), np.full(1, 5.0)))
+    25.0
+    """
+    scaled = release.noise_std / query.grid * query.weights  # in the norm that bounds one record
+    return float(np.sum(np.broadcast_to(scaled, query.shape) ** 2) / query.norm**2)
+
+
+def weights_of(sizes: Sequence[int | None], noise: float) -> list[float]:
+    """What each site's sum counts, one for the site that counts most.
+
+    The mean over n_k records has a variance of 1 / n_k + noise / n_k^2 (in units of one record's), and means are best
+    weighted by the inverse of it: a *sum* counts ``n_k / (n_k + noise)``. Without noise all sums count alike, which is
+    pooling; under heavy noise a small site counts by its size. Private sizes: all alike.
+
+    >>> [round(weight, 4) for weight in weights_of([1000, 1000, 10], 1000.0)]
+    [1.0, 1.0, 0.0198]
+    >>> weights_of([1000, 10], 0.0)
+    [1.0, 1.0]
+    """
+    raw = [1.0 if size is None else size / (size + noise) for size in sizes]
+    most = max(raw)
+    return [1.0] * len(raw) if min(raw) > (1.0 - _ALIKE) * most else [each / most for each in raw]
+
+
+def scaled(release: Release, factor: float) -> Release:
+    """Value and noise alike times a public factor."""
+    return release if factor == 1.0 else Release(release.value * factor, release.noise_std * factor)

@@ -5,6 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from sfumato.errors import InputError
 from sfumato.records import Records, Response
 
@@ -81,6 +83,11 @@ class Source(ABC):
     def read(self, part: Any) -> Iterator[Records]:
         """The records of a part, in chunks."""
 
+    def pooled(self) -> Records:
+        """All records as one chunk, where they fit in memory."""
+        chunks = [records for part in self.parts() for records in self.read(part)] or [_none(self.n_features)]
+        return Records(np.concatenate([chunk.x for chunk in chunks]), np.concatenate([chunk.y for chunk in chunks]))
+
     def split(self, parts: Sequence[Any]) -> Sequence[Any]:
         """The records of some parts in smaller ones, as far as this process can read them apart."""
         return parts
@@ -103,3 +110,7 @@ class Source(ABC):
         for records in self.read(part):
             if not records.is_finite():
                 raise InputError(MISSING)
+
+
+def _none(n_features: int) -> Records:
+    return Records(np.empty((0, n_features)), np.empty(0))

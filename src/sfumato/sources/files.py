@@ -382,18 +382,9 @@ class _Stream:
         return found
 
 
-def open_source(
-    paths: Sequence[FilePath],
-    response: str | None,
-    features: Sequence[str] | None = None,
-    classes: Sequence[Any] | None = None,
-    categorical: Mapping[str, Sequence[Any]] | None = None,
-    *,
-    decimal: str = ".",
-    **options: Any,
-) -> FileSource:
-    """Records of files of any known format; see `source_of` and `open_tables`."""
-    source = source_of(open_tables(paths, decimal), response, features, classes, categorical, **options)
+def open_source(paths: Sequence[FilePath], *columns: Any, decimal: str = ".", **options: Any) -> FileSource:
+    """Records of files of any known format (`open_tables`); `columns` and `options` are those of `source_of`."""
+    source = source_of(open_tables(paths, decimal), *columns, **options)
     source.recipe |= {"paths": [str(path.absolute()) for path in paths], "decimal": decimal}
     return source
 

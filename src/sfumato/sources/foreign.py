@@ -42,13 +42,10 @@ class ExcelTable(Table):
     def schema(self) -> Any:
         return self._load(n_rows=_GUESSED).schema
 
-    def parts(self) -> int:
-        return 1
-
     def batches(
         self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
     ) -> Iterator[Any]:
-        wanted = {name: _DTYPES[kinds[name] if name in kinds else self.kind(name)] for name in columns}
+        wanted = {name: _DTYPES[kind] for name, kind in self.read_as(columns, kinds).items()}
         batch = self._load(use_columns=list(columns), dtypes=wanted)
         yield from sliced(batch.select(list(columns)), rows)
 

@@ -19,9 +19,6 @@ class SparkTable(Table):
     def schema(self) -> Any:
         return self.frame.limit(0).toArrow().schema
 
-    def parts(self) -> int:
-        return 1
-
     def batches(
         self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
     ) -> Iterator[Any]:

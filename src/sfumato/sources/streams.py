@@ -57,9 +57,6 @@ class PassingTable(_Streamed):
 
     _batches: Iterator[Any]
 
-    def parts(self) -> int:
-        return 1
-
     def batches(
         self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
     ) -> Iterator[Any]:

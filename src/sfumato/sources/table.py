@@ -40,9 +40,13 @@ class Table(ABC):
         """What the cells of a column are."""
         return kind_of(self.schema.field(name).type)
 
-    @abstractmethod
     def parts(self) -> int:
         """Number of parts that can be read apart."""
+        return 1
+
+    def read_as(self, columns: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+        """What the cells of some columns are read as in a file without types: as said, or as guessed."""
+        return {name: kinds[name] if name in kinds else self.kind(name) for name in columns}
 
     @abstractmethod
     def batches(

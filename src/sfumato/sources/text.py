@@ -42,15 +42,11 @@ class CsvTable(Table):
     def names(self) -> list[str]:
         return self._header
 
-    def parts(self) -> int:
-        return 1
-
     def batches(
         self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
     ) -> Iterator[Any]:
-        types = {name: _TYPES[kinds[name] if name in kinds else self.kind(name)] for name in columns}
         options = pcsv.ConvertOptions(
-            column_types=types,
+            column_types={name: _TYPES[kind] for name, kind in self.read_as(columns, kinds).items()},
             include_columns=list(columns),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.records import Records
-from sfumato.statistics.histograms import Bins, Histogram
+from sfumato.statistics.histograms import Bins, LengthHistogram
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum, as_integers, shrinkage
 from sfumato.typing import FloatArray, IntArray
@@ -89,7 +89,7 @@ class Residual:
 
 
 @dataclass(frozen=True, slots=True)
-class ResidualHistogram(Histogram):
+class ResidualHistogram(LengthHistogram):
     """Counts of ``|z| |e| / sqrt(p + 1)`` in bins that grow by 2**(1/4): norm 1, diameter sqrt(2).
 
     Each record falls in one bin.
@@ -97,16 +97,10 @@ class ResidualHistogram(Histogram):
 
     residual: Residual
 
-    BINS = 64
-
     @property
     def sizes(self) -> FloatArray:
         """Upper edge of each bin: from 2**-13 to 2**3 expected residual lengths."""
         return np.asarray(self.residual.scale * 2.0 ** (np.arange(1 - self.BINS, 1) / 4.0 + 3.0))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.BINS,)
 
     @property
     def describe(self) -> str:

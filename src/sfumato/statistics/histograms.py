@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 
 from sfumato.bounds import Grid
 from sfumato.records import Records
+from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum, squared_norms
 from sfumato.typing import FloatArray, IntArray, Relation
 
+REACH = 3.0
+"""The picture shows three standard deviations to each side; the outermost columns hold everything beyond."""
 OCTAVES = 40
 """Numbers are told apart between 2**-40 and 2**40 in absolute value; beyond, they share the end bins."""
 OCTAVE_BINS = 4 * OCTAVES + 3
@@ -90,8 +93,20 @@ class ResponseHistogram(Histogram):
         return np.bincount(self.bins.index(records), minlength=self.bins.count)
 
 
+class LengthHistogram(Histogram):
+    """Counts of lengths in bins that grow by 2**(1/4)."""
+
+    __slots__ = ()
+
+    BINS = 64
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.BINS,)
+
+
 @dataclass(frozen=True, slots=True)
-class NormHistogram(Histogram):
+class NormHistogram(LengthHistogram):
     """Counts of the length of a record, on the grid, in bins that grow by 2**(1/4): norm 1, diameter sqrt(2).
 
     Lengths are squared lengths of integers, exact; the bin edges are fixed numbers relative to ``sqrt(p)`` half
@@ -100,17 +115,11 @@ class NormHistogram(Histogram):
 
     source: Grid
 
-    BINS = 64
-
     @property
     def radii(self) -> FloatArray:
         """Upper edge of each bin, in half widths."""
         longest = np.sqrt(self.source.n_features)
         return np.asarray(longest * 2.0 ** (np.arange(1 - self.BINS, 1) / 4.0))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.BINS,)
 
     @property
     def describe(self) -> str:
@@ -122,19 +131,25 @@ class NormHistogram(Histogram):
         return np.bincount(index, minlength=self.BINS)
 
 
-@dataclass(frozen=True, slots=True)
-class OctaveHistograms(BoundedSum):
-    """One histogram per feature over signed octaves ``+-[2**(k-1), 2**k)``: norm sqrt(p), diameter sqrt(2 p)."""
+class FeatureHistograms(BoundedSum):
+    """One histogram per feature, so p ones per record: norm sqrt(p), diameter sqrt(2 p)."""
 
-    n_features: int
+    __slots__ = ()
 
     @property
     def norm(self) -> float:
-        return float(np.sqrt(self.n_features))
+        return float(np.sqrt(self.shape[0]))
 
     @property
     def diameter(self) -> float:
-        return float(np.sqrt(2.0 * self.n_features))
+        return float(np.sqrt(2.0 * self.shape[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class OctaveHistograms(FeatureHistograms):
+    """One histogram per feature over signed octaves ``+-[2**(k-1), 2**k)``: norm sqrt(p), diameter sqrt(2 p)."""
+
+    n_features: int
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -151,7 +166,7 @@ class OctaveHistograms(BoundedSum):
 
 
 @dataclass(frozen=True, slots=True)
-class LinearHistograms(BoundedSum):
+class LinearHistograms(FeatureHistograms):
     """One histogram per feature with `bins` equal bins on ``[lower, upper)`` and two open ends.
 
     Norm sqrt(p), diameter sqrt(2 p). The spans come from earlier releases.
@@ -160,14 +175,6 @@ class LinearHistograms(BoundedSum):
     lower: FloatArray
     upper: FloatArray
     bins: int
-
-    @property
-    def norm(self) -> float:
-        return float(np.sqrt(len(self.lower)))
-
-    @property
-    def diameter(self) -> float:
-        return float(np.sqrt(2.0 * len(self.lower)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -187,7 +194,7 @@ class LinearHistograms(BoundedSum):
 
 
 @dataclass(frozen=True, slots=True)
-class DistanceHistograms(BoundedSum):
+class DistanceHistograms(FeatureHistograms):
     """One histogram per feature over octaves of the distance from a middle: norm sqrt(p), diameter sqrt(2 p).
 
     Bin 0 holds what is nearer than the feature's step, or than 2**-40; bin k is ``[2**(k-41), 2**(k-40))``. The
@@ -198,14 +205,6 @@ class DistanceHistograms(BoundedSum):
 
     middle: FloatArray
     step: FloatArray
-
-    @property
-    def norm(self) -> float:
-        return float(np.sqrt(len(self.middle)))
-
-    @property
-    def diameter(self) -> float:
-        return float(np.sqrt(2.0 * len(self.middle)))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -222,6 +221,43 @@ class DistanceHistograms(BoundedSum):
         octave[distance < self.step] = 0
         octave += _first_bin(self.shape)
         return _counts(octave, self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionHistogram(Histogram):
+    """Counts on a grid of (z . direction, group of y): each record is in exactly one cell, norm 1, diameter sqrt(2).
+
+    The projection is a product of integers below 2**53, hence exact, and compared with fixed edges.
+    """
+
+    whitening: Whitening
+    direction: FloatArray
+    bins: Bins
+    group_of: IntArray
+    n_groups: int
+    columns: int
+
+    @property
+    def edges(self) -> FloatArray:
+        """Edges of the columns, in standard deviations of the projection."""
+        return np.linspace(-REACH, REACH, self.columns + 1)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.columns, self.n_groups)
+
+    @property
+    def describe(self) -> str:
+        return f"histogram of first direction and response, {self.columns} x {self.n_groups} cells"
+
+    def of(self, records: Records) -> IntArray:
+        z = self.whitening.integers(records)[:, :-1]
+        scale = 2.0 ** min(20, 36 - z.shape[1].bit_length())
+        position = z @ np.rint(self.direction / np.linalg.norm(self.direction) * scale)
+        inner = self.edges[1:-1] * (self.whitening.unit * scale)
+        column = np.searchsorted(inner, position, side="right")
+        cell = column * self.n_groups + self.group_of[self.bins.index(records)]
+        return np.bincount(cell, minlength=self.columns * self.n_groups).reshape(self.shape)
 
 
 _TOP = 3 if sys.byteorder == "little" else 0

@@ -17,7 +17,6 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import SfumatoError
-from sfumato.statistics.columns import OfColumn, OnColumns
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import (
     Bins,
@@ -25,17 +24,14 @@ from sfumato.statistics.histograms import (
     LinearHistograms,
     NormHistogram,
     OctaveHistograms,
+    ProjectionHistogram,
     ResponseHistogram,
 )
-from sfumato.statistics.moments import Moments
-from sfumato.statistics.parts import Part
+from sfumato.statistics.moments import Moments, SquareSums
+from sfumato.statistics.parts import OfColumn, OnColumns, Part
 from sfumato.statistics.persons import PerPerson
-from sfumato.statistics.pictures import ProjectionHistogram
-from sfumato.statistics.quantiles import QuantileScores
-from sfumato.statistics.scores import SignResiduals, Signs, SignScores
-from sfumato.statistics.slice_seconds import SliceSecondMoments
-from sfumato.statistics.slices import SlicedMoments
-from sfumato.statistics.squares import SquareSums
+from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
+from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
 
@@ -100,6 +96,27 @@ FIELDS: Mapping[type, Mapping[str, Any]] = {
     },
 }
 """Every question the core asks, and what it is made of."""
+SITES = (
+    Grid,
+    Bins,
+    Whitening,
+    Residual,
+    ResponseHistogram,
+    NormHistogram,
+    OctaveHistograms,
+    LinearHistograms,
+    DistanceHistograms,
+    Moments,
+    ResidualHistogram,
+    ResidualProduct,
+    SlicedMoments,
+    SliceSecondMoments,
+    SignScores,
+    SquareSums,
+    OnColumns,
+    ProjectionHistogram,
+)
+"""Those that the sites of a federation answer; whatever else comes is refused there."""
 _TYPES = {"floats": "<f8", "integers": "<i8"}
 _LARGEST = 2**24
 _DEEPEST = 8
@@ -167,9 +184,7 @@ class Decoder:
         >>> Decoder().query({"kind": "OctaveHistograms", "n_features": 3})
         OctaveHistograms(n_features=3)
         """
-        value = self._object(data, None)
-        if not isinstance(value, BoundedSum):
-            raise RefusedError("the question is not a bounded sum.")
+        value = self._inner(data, 0)
         while len(self._known) > self._keep:
             self._known.popitem(last=False)
         return value

@@ -1,12 +1,13 @@
 """The mean Hessian of the rank of y: second moments of the lower and of the upper half of the records."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from sfumato.privacy.asking import Asking, ask
-from sfumato.privacy.plan import Line
-from sfumato.statistics.slice_seconds import SliceSecondMoments
+from sfumato.privacy.plan import Line, OneLine
+from sfumato.statistics.slices import SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.dimension import Choice
 from sfumato.steps.picture import groups
@@ -20,16 +21,16 @@ LEAST_HALF = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class HalfMoments:
+class HalfMoments(OneLine):
     """The step that finds the mean Hessian: second moments of the lower and of the upper half of the ranks of y."""
 
-    share: float
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """Both halves in one release."""
-        purpose = "sums and second moments of the lower and the upper half"
-        return (Line("halves", purpose, self.share, "1.60 r^2 / 1.12 r^2", asks=SliceSecondMoments),)
+    line: ClassVar[Line] = Line(
+        "halves",
+        "sums and second moments of the lower and the upper half",
+        1.0,
+        "1.60 r^2 / 1.12 r^2",
+        asks=SliceSecondMoments,
+    )
 
     def run(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[SecondOrder]:
         """Eigenvectors of half the difference, the largest eigenvalues in size first.

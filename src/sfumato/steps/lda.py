@@ -1,11 +1,12 @@
 """Linear discriminant analysis from released class sums and a released second moment."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from sfumato.privacy.asking import Asking, ask
-from sfumato.privacy.plan import Line
+from sfumato.privacy.plan import Line, OneLine
 from sfumato.release import Release
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
@@ -93,15 +94,10 @@ class Discriminant:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassMeans:
+class ClassMeans(OneLine):
     """The step that finds the directions in which class means differ most."""
 
-    share: float
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """Everything in one release."""
-        return (Line("classes", "class sums and second moment", self.share, "2.12 r / 1.41 r", asks=SlicedMoments),)
+    line: ClassVar[Line] = Line("classes", "class sums and second moment", 1.0, "2.12 r / 1.41 r", asks=SlicedMoments)
 
     def run(
         self, whitening: Whitening, ranks: Ranks, n_codes: int, n: float, n_directions: int | None

@@ -22,8 +22,8 @@ from sfumato.errors import AccuracyWarning, InputError
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
-from sfumato.statistics.columns import OnColumns
 from sfumato.statistics.histograms import OCTAVES, DistanceHistograms, LinearHistograms, OctaveHistograms
+from sfumato.statistics.parts import OnColumns
 from sfumato.steps.noisy_histograms import SEEN, likeliest_window, likely_end, narrowest_half, seen_bins, standing_out
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray

@@ -1,11 +1,12 @@
 """One shot: slice sums and second moment in a single round, then the generalised eigenproblem."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from sfumato.privacy.asking import Asking, ask
-from sfumato.privacy.plan import Line
+from sfumato.privacy.plan import Line, OneLine
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.steps.descent import Chooser, Fit
 from sfumato.steps.dimension import choose
@@ -21,15 +22,10 @@ COUNT_WEIGHT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class OneShot:
+class OneShot(OneLine):
     """The step that asks once, at a share of the budget."""
 
-    share: float
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """Everything in one release."""
-        return (Line("slices", "slice sums and second moment", self.share, "2.12 r / 1.50 r", asks=SlicedMoments),)
+    line: ClassVar[Line] = Line("slices", "slice sums and second moment", 1.0, "2.12 r / 1.50 r", asks=SlicedMoments)
 
     def look(self, shape: Shape, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Links]:
         """The links that the number of directions is chosen by."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line, Step
-from sfumato.statistics.pictures import ProjectionHistogram
+from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.ranks import Ranks
 from sfumato.typing import FloatArray, IntArray

@@ -9,9 +9,9 @@ from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.statistics.columns import OfColumn
 from sfumato.statistics.histograms import OCTAVES, Bins, ResponseHistogram
-from sfumato.statistics.quantiles import QuantileScores
+from sfumato.statistics.parts import OfColumn
+from sfumato.statistics.scores import QuantileScores
 from sfumato.steps.ranks import Ranking, Ranks
 from sfumato.typing import FloatArray, IntArray
 

@@ -1,13 +1,13 @@
 """Kernels of SAVE and directional regression from noisy slice moments, the known noise taken out."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from sfumato.privacy.asking import Asking, ask
-from sfumato.privacy.plan import Line
-from sfumato.statistics.slice_seconds import SliceSecondMoments
+from sfumato.privacy.plan import Line, OneLine
+from sfumato.statistics.slices import SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.dimension import Choice
 from sfumato.steps.pca import descending
@@ -126,18 +126,15 @@ class SecondOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class SliceKernel:
+class SliceKernel(OneLine):
     """The step that finds the kernel's leading eigenvectors, from slices of a numeric y (`most`) or its classes."""
 
-    share: float
+    line: ClassVar[Line] = Line(
+        "slice moments", "sums and second moments by slice", 1.0, "1.60 r^2 / 1.12 r^2", asks=SliceSecondMoments
+    )
+
     kernel: Kernel
     most: int
-
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """Everything in one release."""
-        purpose = "sums and second moments by slice"
-        return (Line("slice moments", purpose, self.share, "1.60 r^2 / 1.12 r^2", asks=SliceSecondMoments),)
 
     def run(self, whitening: Whitening, ranks: Ranks, n: float, n_directions: int | None) -> Asking[SecondOrder]:
         """The kernel's leading eigenvectors, from one release of at most `most` slices (or classes, up to 64).

@@ -8,7 +8,7 @@ from sfumato.bounds import Grid
 from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import NormHistogram
-from sfumato.statistics.squares import SquareSums
+from sfumato.statistics.moments import SquareSums
 from sfumato.steps.noisy_histograms import likely_counts, quantile
 from sfumato.steps.pca import Principal
 from sfumato.typing import FloatArray, IntArray

@@ -1,5 +1,6 @@
 """The bounds file: what is known of features without looking at the data."""
 
+import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,11 @@ def read_bounds(path: Path, columns: "Columns", table_names: Sequence[str]) -> "
     if any(name not in known for name in numeric):
         return known
     return Bounds(*zip(*(known.get(name, (0.0, 1.0)) for name in columns.names), strict=True))
+
+
+def quote_key(name: str) -> str:
+    """The name of a feature as a key of the file."""
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _given(path: Path) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.errors import InputError, as_usage
 from sfumato.study.bounds import read_bounds
-from sfumato.study.family import Member, find_member
+from sfumato.study.family import Member, check_options, find_member
 
 if TYPE_CHECKING:
     from sfumato.bounds import GivenBounds
@@ -154,6 +154,14 @@ class TableOptions:
             return dict.fromkeys(tables, None if self.bounds == "none" else "search")
         path = Path(self.bounds)
         return {name: read_bounds(path, columns, source.table_names) for name, columns in tables.items()}
+
+    def options(self, asked: EstimatorOptions, relation: str | None, rows_per_person: int | None) -> EstimatorOptions:
+        """The options of a fit of this table, whole and checked: what the estimator takes of columns, and needs."""
+        rows = rows_per_person if rows_per_person or self.person is None else 1
+        options = replace(asked, relation=self.relation(relation), rows_per_person=rows)
+        columns = {"response": self.response, "second": self.second, "response_kind": self.response_kind}
+        check_options(options.member, options.special() | columns, needed=("response", "second"))
+        return options
 
     def relation(self, asked: str | None) -> str:
         """The neighbouring relation. Under 'replace' the number of records is public; of complete ones it is not."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.errors import InputError
+from sfumato.study.bounds import quote_key
 
 if TYPE_CHECKING:
     from sfumato.study.options import EstimatorOptions, TableOptions
@@ -100,7 +101,7 @@ class Declaration:
 
     def bounds_file(self) -> str:
         """The bounds as the file that ``sfumato fit --bounds`` reads; empty if none were given."""
-        lines = (f"{_key(name)} = [{low!r}, {high!r}]\n" for name, (low, high) in self.bounds.items())
+        lines = (f"{quote_key(name)} = [{low!r}, {high!r}]\n" for name, (low, high) in self.bounds.items())
         return "[bounds]\n" + "".join(lines) if self.bounds else ""
 
     def words(self, folder: Path, account: Path) -> list[str]:
@@ -135,7 +136,6 @@ class Declaration:
 
     def study(self, tables: Path, folder: Path) -> "tuple[TableOptions, EstimatorOptions]":
         """The objects that the command makes of its words, for a plan; nothing is read yet."""
-        from sfumato.study.family import check_options
         from sfumato.study.options import EstimatorOptions, TableOptions, read_kind
 
         study = TableOptions(
@@ -149,20 +149,16 @@ class Declaration:
             read_kind(self.response_kind),
             self.person,
         )
-        options = EstimatorOptions(
+        asked = EstimatorOptions(
             self.estimator,
             self.epsilon,
             self.delta,
-            relation=study.relation(self.relation),
             directions=self.directions,
             classes=list(self.classes) or None,
             picture=self.has_picture,
             max_features=self.max_features,
-            rows_per_person=self.rows_per_person if self.rows_per_person or self.person is None else 1,
         )
-        columns = {"response": study.response, "second": study.second, "response_kind": study.response_kind}
-        check_options(options.member, options.special() | columns, needed=("response", "second"))
-        return study, options
+        return study, study.options(asked, self.relation, self.rows_per_person)
 
     def _bounds(self, folder: Path) -> str:
         return str(folder / "bounds.toml") if self.bounds else "search" if self.search else "none"
@@ -177,7 +173,3 @@ def _listed(names: Iterable[str]) -> list[str]:
         csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="").writerow(given[start : start + _NAMES_AT_ONCE])
         lists.append(text.getvalue())
     return lists
-
-
-def _key(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")

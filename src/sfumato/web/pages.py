@@ -8,7 +8,6 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -17,7 +16,8 @@ from starlette.routing import Route
 from sfumato.errors import BudgetError, InputError, SfumatoError, describe_unexpected
 from sfumato.hints import cautions, visible
 from sfumato.report import svg
-from sfumato.report.figures import figure, percent
+from sfumato.report.figures import figure
+from sfumato.report.html import templates
 from sfumato.web.desk import FILES, Desk, Run
 from sfumato.web.forms import (
     METHODS,
@@ -351,7 +351,7 @@ class Pages:
         common = {"form_token": self._token, "folder": self._desk.folder.name, "account_file": self._desk.account.name}
         if "mistakes" in content:
             content |= {"fields": _Blank(content["fields"]), "wrong": _Blank(content["mistakes"])}
-        page = _templates().get_template(f"{name}.html.jinja").render(**common, **content)
+        page = templates("sfumato.web", "templates").get_template(f"{name}.html.jinja").render(**common, **content)
         return HTMLResponse(svg.printable(page), status)
 
     def _careful(self, page: Handler) -> Handler:
@@ -417,23 +417,9 @@ def _attached(content: bytes, name: str, kind: str) -> Response:
 
 
 @cache
-def _templates() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("sfumato.web", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"visible": visible, "figure": figure, "percent": percent}
-    return environment
-
-
-@cache
 def _static(name: str) -> str:
     """A file of the app; the style begins with that of the report."""
     own = resources.files("sfumato.web").joinpath("static", name).read_text(encoding="utf-8")
     if name != "desk.css":
         return own
-    report = Environment(loader=PackageLoader("sfumato.report", "."), autoescape=False)
-    return report.get_template("report.css.jinja").render(ramp=svg.RAMP) + own
+    return templates().get_template("report.css.jinja").render(ramp=svg.RAMP) + own

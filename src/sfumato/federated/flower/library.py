@@ -8,6 +8,8 @@ real federation with it.
 from importlib import import_module
 from typing import Any
 
+from sfumato.errors import InputError
+
 _PLACES = {
     "httpx": ("HTTPError", "HTTPStatusError", "TransportError"),
     "cryptography.exceptions": ("UnsupportedAlgorithm",),
@@ -81,6 +83,12 @@ def stay(client: Any) -> Any:
     """
     client._client.follow_redirects = False
     return client
+
+
+def refuse_certificate(error: Exception, sentence: str) -> None:
+    """Say what is wrong with a server's certificate, if that is why it was not reached."""
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        raise InputError(sentence) from None
 
 
 def silence_logging() -> None:

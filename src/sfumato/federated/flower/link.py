@@ -18,8 +18,8 @@ from sfumato.errors import InputError
 from sfumato.federated.flower import library
 from sfumato.federated.flower.gate import Password
 from sfumato.federated.flower.protocol import keep_alive, reply_of, request_to
-from sfumato.federated.wire import dump_json
 from sfumato.settings.federated import SitesLostError
+from sfumato.statistics.wire import dump_json
 
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 _SERVER_APP = "flwr-serverapp"
@@ -40,11 +40,11 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
         run, nodes = _start_run(address, ca, secret, keys)
         token = _token(address, ca, secret, run)
     except library.TransportError as error:
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
-            raise InputError(
-                f"certificate: it was not signed by the given ca, is out of date, or does not name {address}; "
-                "a server's certificate must name the host that it listens on."
-            ) from None
+        library.refuse_certificate(
+            error,
+            f"certificate: it was not signed by the given ca, is out of date, or does not name {address}; "
+            "a server's certificate must name the host that it listens on.",
+        )
         raise InputError(f"the server on {address} does not answer; see its log.") from None
     grid = library.HttpGrid(address, root_certificates=ca, token=token)
     grid._retry_invoker.max_time = LOST

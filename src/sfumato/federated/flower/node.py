@@ -94,11 +94,11 @@ class Node:
         except library.ObjectPullError:
             return AGAIN  # its sender died in the middle of it
         except library.TransportError as error:
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):
-                raise InputError(
-                    f"coordinator: the certificate at {self._where} was not signed by {self._ca}, is out of date, or "
-                    "does not name this host; ask the coordinator for a certificate that does."
-                ) from None
+            library.refuse_certificate(
+                error,
+                f"coordinator: the certificate at {self._where} was not signed by {self._ca}, is out of date, or does "
+                "not name this host; ask the coordinator for a certificate that does.",
+            )
             self._tell(ABSENT)
             return AGAIN
         except InputError:
