@@ -64,8 +64,8 @@ _WIDE_NOTE = (
     "replace-one, k given, bounds (-6, 6). IID and MVG follow the plain CCMD filter, which has no guarantee, nor have "
     "they; they are run for up to 10 sites, three times. Where the filter keeps nothing (model II, p = 2000, K = 10) "
     "there is no direction; one that is missing counts as a wrong one. 'SIR, no privacy' knows which features count. "
-    "Model III is read as in Tables 1 and 2. In models II and IV features 20 or more places from those that count are drawn "
-    "independent."
+    "Model III is read as in Tables 1 and 2. In models II and IV features 20 or more places from those that count are "
+    "drawn independent."
 )
 
 
