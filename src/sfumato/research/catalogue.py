@@ -134,7 +134,7 @@ ITEMS: tuple[Item, ...] = (
         FSIR,
         "Figure 4",
         "reproduced",
-        "MVG is nearer than IID in all settings, with its ratio misprinted; the text excepts few records at few sites",
+        "MVG is nearer than IID in all settings, with the misprint of its ratio; the text excepts small ones",
         "fsir-figure-4",
     ),
     Item(
