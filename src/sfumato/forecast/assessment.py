@@ -33,8 +33,8 @@ ALIKE, OFTEN = 0.9, 0.975
 """A fit is reliable if the scores of two such fits on fresh samples are correlated by `ALIKE` in this part of cases."""
 MORE = 1.15
 """Errors are by so much larger than the scatter of stand-ins: points that moments and lengths describe are tamer than
-the records of a table. Over 50 directions of 14 tables two errors without it cover 96 % in the middle, but of one
-direction in twelve less than 88 %; with it, of one in fifty."""
+the records of a table. Chosen by what was measured, not derived: over 50 directions of 14 tables two errors without it
+cover 96 % in the middle, but of one direction in twelve less than 88 %; with it, of one in fifty."""
 HIGHEST = 700.0
 """Of which the exponential is finite."""
 SILENCE = 1e-2
