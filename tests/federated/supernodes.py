@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,13 +38,26 @@ class SuperNodes(Deployment):
         told = {"name": name, "response": "y", "classes": "0|1", "seed": 7} | files
         settings = "\n".join(f"{key} = {json.dumps(value)}" for key, value in told.items())
         (self.folder / f"{name}.toml").write_text(settings)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            listen = ("--host", "127.0.0.1", "--port", probe.getsockname()[1])
         where = ("--superlink", f"127.0.0.1:{self.port}", "--root-certificates", "ca.crt")
         own = ("--auth-supernode-private-key", name, "--node-config", f"{name}.toml")
         home = {"FLWR_HOME": str(self.folder / f"{name}-home"), "PATH": f"{FLOWER}{os.pathsep}{os.environ['PATH']}"}
-        self.run(name, FLOWER / "flower-supernode", *where, *listen, *own, **ENVIRONMENT, **home)
+        for _ in range(6):
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                listen = ("--host", "127.0.0.1", "--port", probe.getsockname()[1])
+            self.run(name, FLOWER / "flower-supernode", *where, *listen, *own, **ENVIRONMENT, **home)
+            if self._stays(name):
+                return
+
+    def _stays(self, name):
+        """Flower gives a node's own server a few seconds to start; on a busy machine it ends, as if it had failed."""
+        end = time.monotonic() + LONG
+        while "SuperNode ID" not in self.said(name) and time.monotonic() < end:
+            if self.started[name].poll() is not None:
+                assert "failed to start" in self.said(name), self.said(name)
+                return False
+            time.sleep(0.1)
+        return True
 
     def kill(self, name):
         """As if the machine were switched off: no process of the command's session survives."""
