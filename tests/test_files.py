@@ -232,7 +232,7 @@ def test_a_file_without_column_names_is_refused_without_quoting_its_first_record
     ("name", "content", "words"),
     [
         ("x.csv", b"a,a,y\n1,2,3\n", "more than one column 'a'"),
-        ("x.csv", b"", "not a readable CSV"),
+        ("x.csv", b"", "is empty; it needs a line of column names"),
         ("x.csv", b"a,y\n\xff\xfe,1\n", "not numeric"),
         ("x.parquet", b"nonsense", "not a readable Parquet"),
         ("x.feather", b"nonsense", "not a readable Arrow"),
