@@ -201,9 +201,10 @@ FILES = {
 
 
 def contributions(source):
-    records = source.pooled()
+    chunks = [records for part in source.parts() for records in source.read(part)]
+    x, y = np.concatenate([c.x for c in chunks]), np.concatenate([c.y for c in chunks])
     public = (source.response, source.n_features, source.feature_names, source.n_second)
-    return public, [(row.tobytes(), value.tobytes()) for row, value in zip(records.x, records.y, strict=True)]
+    return public, [(row.tobytes(), value.tobytes()) for row, value in zip(x, y, strict=True)]
 
 
 RESPONSES = {
