@@ -1,9 +1,8 @@
 """``method="auto"`` takes what measures better, knows only public numbers, and decides in no time."""
 
-import time
-
 import numpy as np
 import pytest
+from tests.clock import quickest
 
 from sfumato import Bounds, PrivatePCA, PrivateSIR, subspace_distance
 from sfumato.forecast import forecast
@@ -66,12 +65,7 @@ def test_over_all_numbers_of_records_the_descent_loses_less(p, epsilon):
 
 
 def test_the_choice_takes_milliseconds():
-    def seconds(n: int) -> float:
-        begun = time.process_time()
-        PrivateSIR(bounds=BOX).explain(n, 20)
-        return time.process_time() - begun
-
-    assert min(map(seconds, range(700, 705))) < 0.3  # some 70 ms each on an idle machine
+    assert quickest(lambda i: PrivateSIR(bounds=BOX).explain(700 + i, 20), 0.3)[0] < 0.3  # 70 ms on an idle machine
     assert PrivateSIR(bounds=BOX).explain(20_000, 500).recommended == "descent"  # too wide for a forecast
 
 
