@@ -80,3 +80,11 @@ def test_a_fit_is_not_called_reliable_where_a_scale_is_a_guess(few_stand_ins):
     given = PrivateSIR(n_directions=1, bounds={4: (0, 1)}, random_state=0)
     given.fit(np.column_stack([X, np.zeros(N)]), y)
     assert levels == {0.0: "weak", 7.0: "reliable"} and given.verdict_.level == "reliable"
+
+
+def test_a_weak_finding_of_second_moments_names_what_else_may_cause_it():
+    rng = np.random.default_rng(0)
+    x, y = rng.exponential(size=(2_000, 3)) ** 2, rng.exponential(size=2_000)
+    fits = [PrivateSAVE(bounds=Bounds(0.0, 60.0), random_state=seed).fit(x, y) for seed in range(4)]
+    weak = [fit.verdict_ for fit in fits if fit.verdict_.level == "weak" and "stands out" in fit.verdict_.sentence]
+    assert weak and all("long tails" in verdict.sentence for verdict in weak)

@@ -167,6 +167,7 @@ class Assessment(ABC):
     choice: Choice
     testable: bool
     tests: ClassVar[str] = "Nothing stands out of the noise: do not read the directions."
+    standing_out: ClassVar[str] = "Something stands out of the noise"
 
     @abstractmethod
     def null(self, j: int, rng: np.random.Generator) -> Records:
@@ -317,17 +318,17 @@ class Assessment(ABC):
         stable = int((np.cumprod(self.alikeness >= ALIKE)).sum())
         if min(stable, announced) >= self._k:
             return Verdict("weak", GUESSED) if self.evidence.guessed else Verdict("reliable", RELIABLE)
-        return Verdict("weak", f"{_weak(min(stable, announced), announced, self._k)} {self._remedy}")
+        return Verdict("weak", f"{self._weak(min(stable, announced), announced)} {self._remedy}")
+
+    def _weak(self, sure: int, announced: int) -> str:
+        if sure:
+            kept = f"Of {self._k} directions, {sure} would come out nearly the same on a fresh sample"
+            return f"{kept}; the others are uncertain."
+        some = self.standing_out if announced else "Nothing is certain"
+        return f"{some}, but the directions would come out rather different on a fresh sample."
 
     @property
     def _remedy(self) -> str:
         found, more = self.evidence.reading, "More records or a larger epsilon would help"
         searched = found is not None and found.known.unknown.size
         return f"{more}; so would bounds of the features, if they are known." if searched else f"{more}."
-
-
-def _weak(sure: int, announced: int, k: int) -> str:
-    if sure:
-        return f"Of {k} directions, {sure} would come out nearly the same on a fresh sample; the others are uncertain."
-    some = "Something stands out of the noise" if announced else "Nothing is certain"
-    return f"{some}, but the directions would come out rather different on a fresh sample."

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -135,6 +136,7 @@ class CurvedBelief(RowsFound):
     half_width: FloatArray
     power: float = 1.0
     testable: bool = True
+    standing_out: ClassVar[str] = "Something stands out of the noise, or features have long tails that vary by chance"
 
     @property
     def own(self) -> FloatArray:
