@@ -29,7 +29,7 @@ GROUPS = 200
 _RAMP = 0.02
 """Share of belief that stays spread over all octaves, whatever the answers."""
 
-_DOUBT = 0.04
+_DOUBT = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,7 +153,7 @@ def _mended(belief: Belief, answers: Answers) -> Belief:
     below = np.interp(places, belief.places, belief.below)
     left = (1.0 - told - form.lie) / (1.0 - 2.0 * form.lie) - below
     window = min(int(np.ceil((0.5 * form.noise_std / _DOUBT) ** 2)), len(left))
-    mended = below + uniform_filter1d(left, window, mode="nearest")
+    mended = below + uniform_filter1d(left, window)
     # Ranks instead of thresholds: isotonic regression uses the order alone, and 2**40 squared would lose digits.
     rank = np.arange(len(places))
     shares = IsotonicRegression(y_min=0.0, y_max=1.0).fit(rank, mended).predict(rank)

@@ -1,7 +1,7 @@
 """A survey in waves: what the next people are asked follows from what earlier ones answered; each answers once."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -15,6 +15,7 @@ from sfumato.local.location import MOST_PEOPLE, Belief, believe, prior
 from sfumato.local.monotone import MonotoneIndex, fit_index
 from sfumato.local.slices import SliceRandomiser, epsilon_of
 from sfumato.local.thresholds import ThresholdRandomiser, join, thresholds_of
+from sfumato.people import keys
 from sfumato.privacy.noise import Noise
 from sfumato.typing import FloatArray, IntArray, is_whole
 
@@ -101,16 +102,25 @@ class Survey:
         asked = min(float(pilot), MOST_PEOPLE / max(n_people, 1)) if search else 0.0
         parts = np.arange(1, int(waves) - search + 1)  # later waves are asked better questions: they are larger
         rest = (1.0 - asked) * parts / parts.sum()
-        return cls(epsilon_of(epsilon), (*[asked / search] * search, *rest.tolist()), search, str(key), known)
+        return cls(epsilon_of(epsilon), (*[asked / max(search, 1)] * search, *rest.tolist()), search, str(key), known)
 
     @property
     def n_waves(self) -> int:
+        """Number of waves."""
         return len(self.shares)
+
+    def is_sound(self) -> bool:
+        """Whether a plan that somebody else wrote is one."""
+        epsilon, shares = epsilon_of(self.epsilon), [isinstance(share, Real) and share >= 0 for share in self.shares]
+        if not (2 <= len(shares) <= MOST_WAVES and all(shares) and abs(sum(self.shares) - 1.0) < 1e-6):
+            return False
+        known = 0 if self.edges is None else len(SliceRandomiser(epsilon, self.edges).edges or ())
+        return is_whole(self.search, 0) and self.search < self.n_waves and (known >= 2) == (self.search == 0)
 
     def wave_of(self, ids: Iterable[Any]) -> IntArray:
         """The wave of each person, from 0: a keyed hash of the id. Devices check it, so nobody is asked twice."""
-        key = self.key.encode("utf-8", "surrogatepass")[:64]
-        digests = (hashlib.blake2b(_text(each), digest_size=8, key=key).digest() for each in ids)
+        key = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
+        digests = (hashlib.blake2b(_text(each), digest_size=8, key=key).digest() for each in keys(list(ids), "person"))
         place = np.frombuffer(b"".join(digests), dtype=">u8") / 2.0**64
         return np.minimum(np.searchsorted(np.cumsum(self.shares), place, side="right"), self.n_waves - 1)
 
@@ -175,5 +185,7 @@ def _spread(count: int) -> FloatArray:
     return np.asarray((0.5 + _GOLDEN * np.arange(count)) % 1.0)
 
 
-def _text(each: Any) -> bytes:
-    return str(each).encode("utf-8", "surrogatepass")
+def _text(key: Hashable) -> bytes:
+    """The same for ids that are equal: 7 and 7.0."""
+    same = int(key) if isinstance(key, float) and key.is_integer() else key
+    return str(same).encode("utf-8", "surrogatepass")
