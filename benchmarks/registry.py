@@ -111,7 +111,7 @@ BENCHMARKS = {
     ),
     "label": Benchmark(
         "labels randomised by their owners: SIR and sparse regression",
-        ("label-classes.md", "label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md"),
+        ("label-classes.md", "label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md", "label-waves.md"),
         call("label"),
     ),
     "limits": Benchmark(
