@@ -145,8 +145,8 @@ def waves(replications: int) -> None:
         "label-waves",
         f"python -m benchmarks.label waves --replications {replications}",
         "Label-private SIR in waves, mean distance\n"
-        "x public, nothing known about y, k = 1 given; pure epsilon per person, who answers once in every column. Of the "
-        "waves half, a tenth of the people, find where y lies.",
+        "x public, nothing known about y, k = 1 given; pure epsilon per person, who answers once in every column. "
+        "Half of the waves, a tenth of the people, find where y lies.",
         ("model", "n", "p", "epsilon", "one question to all", "4 waves", "6 waves", "SIR on true labels"),
         rows,
     )
