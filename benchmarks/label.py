@@ -18,11 +18,7 @@ SETTINGS = (
     ("M3", 30_000, 10, 3.0),
 )
 NUMBERS_OF_WAVES = (4, 6)
-WAVES = tuple(
-    (model, n, 15, epsilon)
-    for model in ("M1", "M2")
-    for n, epsilon in ((20_000, 0.5), (20_000, 1.0), (20_000, 3.0), (5_000, 1.0))
-)
+WAVES = tuple((model, 20_000, 15, epsilon) for model in ("M1", "M2") for epsilon in (0.5, 1.0, 3.0))
 BASE = {"n": 4_000, "p": 200, "s": 4, "epsilon": 0.5}
 SWEEPS = {
     "n": (2_000, 4_000, 8_000),

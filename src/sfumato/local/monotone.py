@@ -14,6 +14,7 @@ from sfumato.typing import FloatArray, IntArray
 REACH = 5.0
 """Thresholds are told apart up to here, in the scale of `Axis`: 74 times its unit. What lies further tells nothing."""
 LEVEL_KNOTS = np.linspace(-REACH, REACH, 7)
+_BENDS = np.diff(np.eye(len(LEVEL_KNOTS) + 2), 2, axis=0)
 SHARPNESS_KNOTS = np.linspace(-REACH, REACH, 4)
 _STEEPEST = 4.0
 _BEND, _SHRINK, _RIDGE = 0.01, 1.0, 0.01
@@ -162,12 +163,12 @@ class _Likelihood:
         told = np.where(self.answers == 1, yes, 1.0 - yes)
         density = np.exp(-0.5 * argument**2) / math.sqrt(2.0 * math.pi)
         pull = np.where(self.answers == 1, -1.0, 1.0) * (1.0 - 2.0 * self.lie) * density / told
-        bends = np.diff(level, 2)
+        bends = _BENDS @ level
         penalty = _BEND * bends @ bends + _SHRINK * sharpness @ sharpness + _RIDGE * slopes @ slopes
         gradient = np.concatenate(
             [
                 self.z.T @ (pull * steep) + _RIDGE * slopes,
-                -self.levels.T @ pull + _BEND * np.diff(np.pad(bends, 2), 2),
+                -self.levels.T @ pull + _BEND * _BENDS.T @ bends,
                 self.sharpnesses.T @ (pull * steep * index) + _SHRINK * sharpness,
             ]
         )
