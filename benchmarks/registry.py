@@ -132,6 +132,11 @@ BENCHMARKS = {
     "model-three": Benchmark(
         "how model III of He, Zhang and Chen was drawn", ("fsir-model-three.md",), start("model_three")
     ),
+    "peers-budget": Benchmark(
+        "other private ways to a direction at the same budget and bounds",
+        ("peers-budget.md", "peers-budget-pca.md", "peers-budget-real.md"),
+        call("peers_budget"),
+    ),
     "peers": Benchmark(
         "the same samples through other people's software and ours", ("peers.json", "docs/peers.md"), call("peers")
     ),
