@@ -46,7 +46,7 @@ def noisy():
 @pytest.fixture
 def few_stand_ins(monkeypatch):
     """Fits are judged by a few stand-ins only: as any number of them would be, but sooner and roughly."""
-    from sfumato.forecast import assessment, belief, family
+    from sfumato.forecast import assessment, belief, family, prospect
     from sfumato.report import build
 
     for module, name, few in (
@@ -57,6 +57,7 @@ def few_stand_ins(monkeypatch):
         (belief, "PILOTS", 1),
         (belief, "PROBES", 1),
         (family, "PILOTS", 1),
+        (prospect, "DRAWS", 2),
         (build, "DRAWS", 1),
         (build, "USUAL_DRAWS", 1),
     ):
