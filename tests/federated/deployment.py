@@ -58,7 +58,9 @@ for site in ("h0", "h1", "h2", "stranger", "lost"):
     public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH)
     open(site + ".pub", "wb").write(public)
 """
-SITECUSTOMIZE = """
+SITECUSTOMIZE = (
+    (Path(__file__).parents[1] / "few_stand_ins" / "sitecustomize.py").read_text()
+    + """
 import json, os, pathlib, sys, time
 
 def poison(folder):
@@ -92,6 +94,7 @@ def poison(folder):
 if "FAULTS" in os.environ and ("site" in sys.argv or "clientapp" in sys.argv[0]):
     poison(pathlib.Path(os.environ["FAULTS"]))
 """
+)
 
 
 KNOCK = """
