@@ -261,10 +261,10 @@ class Deployment:
         process.kill()
         process.wait(timeout=LONG)
 
-    def lose_one_and_replay_another(self, timeout):
+    def lose_one_and_replay_another(self, timeout, method):
         """A site dies in mid-round, another replays what it sent before: the third finishes, and both are named."""
         self.fault(h2={"shape": "replay"})
-        self.server(*BOUNDED, "--method", "descent", minimum=1, timeout=timeout)
+        self.server(*BOUNDED, "--method", method, minimum=1, timeout=timeout)
         self.until_asked("h1", "shape")
         self.kill("h1")
         found = self.outcome()
