@@ -167,7 +167,6 @@ class Assessment(ABC):
     choice: Choice
     testable: bool
     tests: ClassVar[str] = "Nothing stands out of the noise: do not read the directions."
-    standing_out: ClassVar[str] = "Something stands out of the noise"
 
     @abstractmethod
     def null(self, j: int, rng: np.random.Generator) -> Records:
@@ -324,7 +323,7 @@ class Assessment(ABC):
         if sure:
             kept = f"Of {self._k} directions, {sure} would come out nearly the same on a fresh sample"
             return f"{kept}; the others are uncertain."
-        some = self.standing_out if announced else "Nothing is certain"
+        some = "Something stands out of the noise" if announced else "Nothing is certain"
         return f"{some}, but the directions would come out rather different on a fresh sample."
 
     @property

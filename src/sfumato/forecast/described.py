@@ -27,6 +27,8 @@ SHAPE, SHARP = 3.0, 0.5
 """Of the gamma distribution of a skewed coordinate, usually and for a test. Skewness, which no release tells, lets
 clipping take more from one end of y than from the other, and looks like a dependence. A test that takes x for more
 skewed than it is announces less; one that takes it for less announces what is not there."""
+MOST_KURTOSIS = 1000.0
+"""Of rarer events hardly any point would be one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +101,49 @@ class Curves:
 
 
 def describe_curves(
-    evidence: Evidence, rng: np.random.Generator, curves: Curves, shape: float = SHAPE, least: float = LEAST
+    evidence: Evidence, rng: np.random.Generator, curves: Curves, tested: bool = False, least: float = LEAST
 ) -> Described:
     """Points that the releases describe, with scores whose mean and spread depend on y; all else does not.
 
     The residual has mean zero on every bin and covariance one in every group. Clipping disturbs that by chance, so
-    there are more points than elsewhere; what chance is left makes a test announce less.
+    there are more points than elsewhere; what chance is left makes a test announce less. Where something is `tested`
+    tails are as heavy as the releases leave likely.
     """
     p, groups = len(evidence.whitening.mean), int(curves.group_of.max()) + 1
     place = _bins(evidence.ranks.probabilities, max(4 * POINTS, 20 * p, 4 * p * groups), rng)
-    curved = _Curved(place, curves.group_of[place], curves)
-    return _moved(evidence, place, curved, skewed(len(place), p, shape, rng), least)
+    noise = heavy(evidence, len(place), rng) if tested else skewed(len(place), p, SHAPE, rng)
+    return _moved(evidence, place, _Curved(place, curves.group_of[place], curves), noise, least)
 
 
 def skewed(size: int, p: int, shape: float, rng: np.random.Generator) -> FloatArray:
     """Independent coordinates of variance one, skewed to either side."""
     return np.asarray(rng.choice([-1.0, 1.0], p) * (rng.gamma(shape, size=(size, p)) - shape) / np.sqrt(shape))
+
+
+def heavy(evidence: Evidence, size: int, rng: np.random.Generator) -> FloatArray:
+    """The same with tails as heavy as the releases leave likely, for a test of second moments: how far these vary by
+    chance depends on fourth moments.
+
+    What has heavier tails than the most skewed coordinate is taken for a rare event: of all with its kurtosis it is
+    what clipping tames least. None is taken for tamer than in other tests.
+    """
+    kurtosis = np.minimum(likely_kurtosis(evidence), MOST_KURTOSIS)
+    part = 1.0 / (kurtosis + 3.0)
+    happened = rng.permuted(np.arange(size)[:, None] < np.maximum(np.rint(size * part), 1.0), axis=0)
+    events = rng.choice([-1.0, 1.0], len(part)) * (happened - part) / np.sqrt(part * (1.0 - part))
+    return np.where(kurtosis > 3.0 + 6.0 / SHARP, events, skewed(size, len(part), SHARP, rng))
+
+
+def likely_kurtosis(evidence: Evidence) -> FloatArray:
+    """Of each feature: by the released distances or, where less, the most that its variance leaves in its box.
+
+    That is when all records but a few are at one place and these as far away as the box allows.
+    """
+    mean, covariance = _clipped_moments(evidence, HIDDEN)
+    kept = kept_share(likely_counts(evidence.lengths, evidence.n), evidence.radii, evidence.radius)
+    farthest = evidence.whitening.source.reach + np.abs(mean)
+    most = farthest**2 * max(kept, 0.05) / covariance.diagonal()
+    return most if evidence.reading is None else np.minimum(most, evidence.reading.kurtosis())
 
 
 class _Pattern(Protocol):

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -136,7 +135,6 @@ class CurvedBelief(RowsFound):
     half_width: FloatArray
     power: float = 1.0
     testable: bool = True
-    standing_out: ClassVar[str] = "Something stands out of the noise, or features have long tails that vary by chance"
 
     @property
     def own(self) -> FloatArray:
@@ -150,7 +148,7 @@ class CurvedBelief(RowsFound):
     def null(self, j: int, rng: np.random.Generator) -> Records:
         factors = np.zeros(len(self.curves.directions.T))
         factors[:j] = self._factors.likely[:j]
-        return describe_curves(self.evidence, rng, self.curves.times(factors), SHARP).points
+        return describe_curves(self.evidence, rng, self.curves.times(factors), tested=True).points
 
     @cached_property
     def _factors(self) -> Factors:
