@@ -70,7 +70,7 @@ def test_the_distances_tell_rare_events_and_long_tails_from_normal_features(nois
     rng = np.random.default_rng(3)
     x = np.column_stack([rng.random(N) < 0.01, rng.lognormal(0, 1.5, N) * (rng.random(N) < 0.2), rng.normal(size=N)])
     found = located(noisy, x, rho=RHO)
-    event, tail, normal = found.reading.kurtosis()
+    event, tail, normal = np.median([found.reading.kurtosis_again(rng) for _ in range(9)], axis=0)
     assert event > 50.0 and tail > 20.0 and 2.0 < normal < 15.0
 
 
