@@ -8,8 +8,10 @@ FLOWER := .venv-flower
 # Spark is 0.4 GB and needs Java: its tests run from an environment of their own, where Java is installed.
 SPARK  := .venv-spark
 
-.PHONY: demo test test-spark lint docs bench clean
+.PHONY: demo test suite test-spark lint ruff mypy imports docs bench clean
 .DEFAULT_GOAL := test
+# Tests start many processes of sfumato: they compile it once, also where the environment says not to keep bytecode.
+export PYTHONDONTWRITEBYTECODE :=
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'sfumato needs Python 3.11 or newer; set PYTHON=/path/to/python3')"
@@ -17,7 +19,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $@
 
-$(FLOWER)/.installed: pyproject.toml $(STAMP)
+$(FLOWER)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(FLOWER)
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[federated]"
 	touch $@
@@ -25,7 +27,10 @@ $(FLOWER)/.installed: pyproject.toml $(STAMP)
 demo: $(STAMP)    ## fit a private SIR on built-in data and write report.html
 	$(BIN)/sfumato demo --out report.html
 
-test: $(STAMP) $(FLOWER)/.installed lint    ## everything that must hold before a change lands
+test:    ## everything that must hold before a change lands; environments, lint and tests beside each other
+	@$(MAKE) --no-print-directory --jobs=3 lint suite
+
+suite: $(STAMP) $(FLOWER)/.installed
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 $(SPARK)/.installed: pyproject.toml
@@ -36,10 +41,16 @@ $(SPARK)/.installed: pyproject.toml
 test-spark: $(SPARK)/.installed    ## the tests that need Spark and Java
 	$(SPARK)/bin/python -m pytest tests/settings/test_spark.py
 
-lint: $(STAMP)
+lint: ruff mypy imports
+
+ruff: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+mypy: $(STAMP)
 	$(BIN)/mypy
+
+imports: $(STAMP)
 	$(BIN)/lint-imports
 
 docs: $(STAMP)    ## the documentation site, warnings are errors: build/site/index.html
