@@ -111,7 +111,7 @@ BENCHMARKS = {
     ),
     "label": Benchmark(
         "labels randomised by their owners: SIR and sparse regression",
-        ("label-classes.md", "label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md"),
+        ("label-classes.md", "label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md", "label-waves.md"),
         call("label"),
     ),
     "limits": Benchmark(
@@ -131,6 +131,11 @@ BENCHMARKS = {
     ),
     "model-three": Benchmark(
         "how model III of He, Zhang and Chen was drawn", ("fsir-model-three.md",), start("model_three")
+    ),
+    "peers-budget": Benchmark(
+        "other private ways to a direction at the same budget and bounds",
+        ("peers-budget.md", "peers-budget-pca.md", "peers-budget-real.md"),
+        call("peers_budget"),
     ),
     "peers": Benchmark(
         "the same samples through other people's software and ours", ("peers.json", "docs/peers.md"), call("peers")
