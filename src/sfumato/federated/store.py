@@ -127,6 +127,11 @@ class RunLedger(FileLedger):
         """Name of the run in the file."""
         return self._run
 
+    @property
+    def _called(self) -> str:
+        """The guarantee is told to the coordinator, whom no file name of the site's concerns."""
+        return "the site's ledger"
+
     def reserve(self, plan: Plan) -> None:
         """Set the whole plan aside; nothing to do for a run that goes on."""
         if not self._run:
