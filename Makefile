@@ -8,7 +8,10 @@ FLOWER := .venv-flower
 # Spark is 0.4 GB and needs Java: its tests run from an environment of their own, where Java is installed.
 SPARK  := .venv-spark
 
-.PHONY: demo test test-spark lint docs bench clean
+# The versions of Flower that the site and the server of our own are tested with; pyproject.toml has the range.
+VERSIONS := 1.41 1.42
+
+.PHONY: demo test test-spark test-flower-versions lint docs bench clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml
@@ -36,6 +39,13 @@ $(SPARK)/.installed: pyproject.toml
 test-spark: $(SPARK)/.installed    ## the tests that need Spark and Java
 	$(SPARK)/bin/python -m pytest tests/settings/test_spark.py
 
+test-flower-versions: $(STAMP)    ## real deployments, and whether all we use is there, with every version of Flower supported
+	for version in $(VERSIONS); do \
+	    $(PYTHON) -m venv $(FLOWER)-$$version && \
+	    $(FLOWER)-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e . "flwr==$$version.*" && \
+	    SFUMATO_FLOWER=$(CURDIR)/$(FLOWER)-$$version $(BIN)/python -m pytest tests/federated/test_flower.py tests/federated/test_canary.py || exit 1; \
+	done
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -50,4 +60,4 @@ bench: $(STAMP)    ## the long studies behind every accuracy and speed claim
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(FLOWER) $(SPARK) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(FLOWER) $(FLOWER)-* $(SPARK) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

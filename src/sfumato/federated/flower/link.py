@@ -46,20 +46,12 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
             "a server's certificate must name the host that it listens on.",
         )
         raise InputError(f"the server on {address} does not answer; see its log.") from None
-    grid = library.HttpGrid(address, root_certificates=ca, token=token)
-    grid._retry_invoker.max_time = LOST
-    client = library.stay(grid._runtime_client)
-    client._interceptors = (*client._interceptors, Password(secret))
-    found = client.PullTaskInput(library.PullTaskInputRequest())
-    identity = library.TaskIdentity  # set on the class itself: Flower's clients read from it who they are
-    identity.task_id, identity.run_id, identity.node_id = found.task_id, found.run.run_id, found.context.node_id
-    grid.set_run(library.run_from_proto(found.run))
-    with keep_alive(lambda: grid._runtime_client.SendTaskHeartbeat(library.SendTaskHeartbeatRequest())):
+    grid = library.connect_grid(address, ca, token, Password(secret), LOST)
+    with keep_alive(lambda: library.client_of(grid).SendTaskHeartbeat(library.SendTaskHeartbeatRequest())):
         try:
             yield grid, nodes
         finally:
-            grid._retry_invoker.max_tries = 1  # nobody waits for a server that is being stopped
-            grid.close()
+            library.close_at_once(grid)
 
 
 def pull_replies(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
@@ -67,7 +59,7 @@ def pull_replies(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
 
     Flower's own loop waits minutes for the rest of an upload whose sender died in the middle of it.
     """
-    client = grid._runtime_client
+    client = library.client_of(grid)
     found = client.PullMessages(library.PullAppMessagesRequest(message_ids=ids))
     for head, tree in zip(found.messages_list, found.message_object_trees, strict=True):
         run = head.metadata.run_id
@@ -101,7 +93,7 @@ def _refuse_unless_guarded(address: str, ca: bytes) -> None:
             if error.response.status_code == 403:
                 return
     raise InputError(
-        f"the server on {address} lets strangers admit nodes; install the version of Flower that is pinned."
+        f"the server on {address} lets strangers admit nodes; install a version of Flower that is supported."
     )
 
 
