@@ -10,8 +10,10 @@ SPARK  := .venv-spark
 
 # The versions of Flower that the site and the server of our own are tested with; pyproject.toml has the range.
 VERSIONS := 1.41 1.42
+# Those of the app on Flower's public interface.
+PUBLIC := 1.36 1.37 1.38 1.39 1.40 1.41 1.42
 
-.PHONY: demo test test-spark test-flower-versions lint docs bench clean
+.PHONY: demo test test-spark test-flower-versions test-flower-app lint docs bench clean
 .DEFAULT_GOAL := test
 
 $(STAMP): pyproject.toml
@@ -44,6 +46,13 @@ test-flower-versions: $(STAMP)    ## real deployments, and whether all we use is
 	    $(PYTHON) -m venv $(FLOWER)-$$version && \
 	    $(FLOWER)-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e . "flwr==$$version.*" && \
 	    SFUMATO_FLOWER=$(CURDIR)/$(FLOWER)-$$version $(BIN)/python -m pytest tests/federated/test_flower.py tests/federated/test_canary.py || exit 1; \
+	done
+
+test-flower-app: $(STAMP)    ## the app for networks that run Flower: a real SuperLink, SuperNodes and a site of ours, each version
+	for version in $(PUBLIC); do \
+	    $(PYTHON) -m venv $(FLOWER)-$$version && \
+	    $(FLOWER)-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e . "flwr==$$version.*" && \
+	    SFUMATO_STOCK=1 SFUMATO_FLOWER=$(CURDIR)/$(FLOWER)-$$version $(BIN)/python -m pytest tests/federated/test_flower_app.py || exit 1; \
 	done
 
 lint: $(STAMP)

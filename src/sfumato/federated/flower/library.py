@@ -22,6 +22,7 @@ _PLACES = {
     "flwr.app.message": ("remove_content_from_message",),
     "flwr.cli.build": ("build_fab_from_files",),
     "flwr.clientapp": ("ClientApp",),
+    "flwr.serverapp": ("ServerApp",),
     "flwr.common.serde": ("fab_to_proto", "message_to_proto", "run_from_proto"),
     "flwr.proto.control_pb2": ("ListNodesRequest", "RegisterNodeRequest", "StartRunRequest"),
     "flwr.proto.fleet_pb2": (
