@@ -34,16 +34,17 @@ class Stock(SuperNodes):
 
     def _begin(self):
         self.port, self.control, runtime = free_ports(3)
-        if self.version >= (1, 40):  # one port for everything
-            self.control = runtime = self.port
+        if self.version >= (1, 37):  # one port for two interfaces, then for all three
+            self.control = runtime
+        if self.version >= (1, 40):
+            self.port = runtime
         self.home = {"FLWR_HOME": str(self.folder / "home"), "PATH": f"{FLOWER}{os.pathsep}{os.environ['PATH']}"}
         (self.folder / "home").mkdir()
         where = f'address = "127.0.0.1:{self.control}"\nroot-certificates = "{self.folder / "ca.crt"}"\n'
         (self.folder / "home" / "config.toml").write_text(f"[superlink.stock]\n{where}")
         listen = ["--host", "127.0.0.1", "--port", runtime]
-        if self.version < (1, 40):
-            listen += ["--fleet-api-address", f"127.0.0.1:{self.port}"]
-            listen += ["--control-api-address", f"127.0.0.1:{self.control}"]
+        listen += ["--fleet-api-address", f"127.0.0.1:{self.port}"] if self.version < (1, 40) else []
+        listen += ["--control-api-address", f"127.0.0.1:{self.control}"] if self.version < (1, 37) else []
         files = ("--ssl-ca-certfile", "ca.crt", "--ssl-certfile", "server.crt", "--ssl-keyfile", "server.key")
         only = ("--enable-supernode-auth", "--disable-runtime-dependency-installation")
         command = (FLOWER / "flower-superlink", *listen, *files, *only)
