@@ -89,7 +89,7 @@ class Target(Deployment):
         """How far the run was: its last line that a site had begun to answer."""
         journal = self.folder / "federation" / "run.json"
         if not journal.exists():
-            return "before the run"
+            return "after the outcome"
         run = json.loads(journal.read_text())["run"]
         claims = [path for name in SITES for path in self.answers(name, f"{run}/*.claim")]
         return max(claims, key=lambda path: path.stat().st_mtime).stem if claims else "before the first line"
