@@ -5,7 +5,17 @@ import pickle
 import numpy as np
 import pytest
 
-from sfumato import Bounds, PrivateCCA, PrivateDR, PrivateLDA, PrivatePCA, PrivatePHD, PrivateSAVE, PrivateSIR
+from sfumato import (
+    Bounds,
+    PrivateCCA,
+    PrivateDR,
+    PrivateLDA,
+    PrivatePCA,
+    PrivatePHD,
+    PrivateSAVE,
+    PrivateSIR,
+    PrivateSparseSIR,
+)
 
 N = 20_000
 RNG = np.random.default_rng(0)
@@ -92,3 +102,11 @@ def test_heavy_tails_that_vary_by_chance_are_no_finding_of_second_moments():
         known = {"bounds": Bounds([0, 0, -5], [60, 1, 5]), "n_directions": 1, "random_state": seed}
         found += [kind(**known).fit(x, y).verdict_.level != "noise" for kind in (PrivateSAVE, PrivatePHD)]
     assert sum(found) <= 1
+
+
+@pytest.mark.parametrize("kind", [PrivateSIR, PrivateSparseSIR, PrivateLDA, PrivateSAVE, PrivateDR])
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_a_declared_class_without_records_is_told_from_the_others(kind):
+    x = np.random.default_rng(0).normal(size=(3_000, 3))
+    fit = kind(bounds=Bounds(-5, 5), classes=[0, 1, 7], random_state=0).fit(x, (x[:, 0] > 0).astype(int))
+    assert fit.unseen_classes_ == (7,)
