@@ -8,7 +8,12 @@ FLOWER := .venv-flower
 # Spark is 0.4 GB and needs Java: its tests run from an environment of their own, where Java is installed.
 SPARK  := .venv-spark
 
-.PHONY: demo test suite test-spark lint ruff mypy imports docs bench clean
+# The versions of Flower that the site and the server of our own are tested with; pyproject.toml has the range.
+VERSIONS := 1.41 1.42
+# Those of the app on Flower's public interface.
+PUBLIC := 1.36 1.37 1.38 1.39 1.40 1.41 1.42
+
+.PHONY: demo test suite test-spark test-flower-versions test-flower-app lint ruff mypy imports docs bench clean
 .DEFAULT_GOAL := test
 # Tests start many processes of sfumato: they compile it once, also where the environment says not to keep bytecode.
 export PYTHONDONTWRITEBYTECODE :=
@@ -41,6 +46,20 @@ $(SPARK)/.installed: pyproject.toml
 test-spark: $(SPARK)/.installed    ## the tests that need Spark and Java
 	$(SPARK)/bin/python -m pytest tests/settings/test_spark.py
 
+test-flower-versions: $(STAMP)    ## real deployments, and whether all we use is there, with every version of Flower supported
+	for version in $(VERSIONS); do \
+	    $(PYTHON) -m venv $(FLOWER)-$$version && \
+	    $(FLOWER)-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e . "flwr==$$version.*" && \
+	    SFUMATO_FLOWER=$(CURDIR)/$(FLOWER)-$$version $(BIN)/python -m pytest tests/federated/test_flower.py tests/federated/test_canary.py || exit 1; \
+	done
+
+test-flower-app: $(STAMP)    ## the app for networks that run Flower: a real SuperLink, SuperNodes and a site of ours, each version
+	for version in $(PUBLIC); do \
+	    $(PYTHON) -m venv $(FLOWER)-$$version && \
+	    $(FLOWER)-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e . "flwr==$$version.*" && \
+	    SFUMATO_STOCK=1 SFUMATO_FLOWER=$(CURDIR)/$(FLOWER)-$$version $(BIN)/python -m pytest tests/federated/test_flower_app.py || exit 1; \
+	done
+
 lint: ruff mypy imports
 
 ruff: $(STAMP)
@@ -61,4 +80,4 @@ bench: $(STAMP)    ## the long studies behind every accuracy and speed claim
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(FLOWER) $(SPARK) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(FLOWER) $(FLOWER)-* $(SPARK) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -17,6 +17,8 @@ SETTINGS = (
     ("M2", 20_000, 15, 3.0),
     ("M3", 30_000, 10, 3.0),
 )
+NUMBERS_OF_WAVES = (4, 6)
+WAVES = tuple((model, 20_000, 15, epsilon) for model in ("M1", "M2") for epsilon in (0.5, 1.0, 3.0))
 BASE = {"n": 4_000, "p": 200, "s": 4, "epsilon": 0.5}
 SWEEPS = {
     "n": (2_000, 4_000, 8_000),
@@ -36,6 +38,14 @@ def directions(model: str, n: int, p: int, epsilon: float, seed: int) -> tuple[f
     sample = xia(model, n=n, p=p, random_state=seed)
     k = len(sample.directions)
     fits = (LabelPrivateSIR(epsilon, k), LabelPrivateSIR(epsilon, k, refine=False), SIR(k, 20))
+    return tuple(subspace_distance(fit.fit(sample.x, sample.y).directions_, sample.directions) for fit in fits)
+
+
+def in_waves(model: str, n: int, p: int, epsilon: float, seed: int) -> tuple[float, ...]:
+    """Distances: one question to all, four waves, six waves, SIR on true labels."""
+    sample = xia(model, n=n, p=p, random_state=seed)
+    asked = (None, *NUMBERS_OF_WAVES)
+    fits = (*(LabelPrivateSIR(epsilon, 1, waves=waves) for waves in asked), SIR(1, 20))
     return tuple(subspace_distance(fit.fit(sample.x, sample.y).directions_, sample.directions) for fit in fits)
 
 
@@ -121,6 +131,23 @@ def sir(replications: int) -> None:
     )
 
 
+def waves(replications: int) -> None:
+    """Label-private SIR in waves."""
+    rows = []
+    for setting in WAVES:
+        out = replicate(in_waves, replications, *setting)
+        rows.append((*setting, *(mean(column) for column in out.T)))
+    write(
+        "label-waves",
+        f"python -m benchmarks.label waves --replications {replications}",
+        "Label-private SIR in waves, mean distance\n"
+        "x public, nothing known about y, k = 1 given; pure epsilon per person, who answers once in every column. "
+        "Half of the waves, a tenth of the people, find where y lies.",
+        ("model", "n", "p", "epsilon", "one question to all", "4 waves", "6 waves", "SIR on true labels"),
+        rows,
+    )
+
+
 def two_classes(n: int, p: int, epsilon: float, seed: int) -> tuple[float, ...]:
     """Distances on model I of He, Zhang and Chen, whose response has two classes: declared; SIR on true labels."""
     sample = he("I", n=n, p=p, random_state=seed)
@@ -192,7 +219,7 @@ def lasso(replications: int) -> None:
     )
 
 
-STUDIES = {"sir": sir, "classes": classes, "slopes": slopes, "lasso": lasso}
+STUDIES = {"sir": sir, "waves": waves, "classes": classes, "slopes": slopes, "lasso": lasso}
 
 
 def main(replications: int) -> None:

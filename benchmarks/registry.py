@@ -109,9 +109,14 @@ BENCHMARKS = {
         ("kill_ledger.md",),
         start("kill_ledger", "--out", "benchmarks/results/kill_ledger.md"),
     ),
+    "kill-federation": Benchmark(
+        "kill -9 of each party of a real federation at random moments",
+        ("kill-federation.md",),
+        start("kill_federation", "--out", "benchmarks/results/kill-federation.md"),
+    ),
     "label": Benchmark(
         "labels randomised by their owners: SIR and sparse regression",
-        ("label-classes.md", "label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md"),
+        ("label-classes.md", "label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md", "label-waves.md"),
         call("label"),
     ),
     "limits": Benchmark(
@@ -132,6 +137,11 @@ BENCHMARKS = {
     "model-three": Benchmark(
         "how model III of He, Zhang and Chen was drawn", ("fsir-model-three.md",), start("model_three")
     ),
+    "peers-budget": Benchmark(
+        "other private ways to a direction at the same budget and bounds",
+        ("peers-budget.md", "peers-budget-pca.md", "peers-budget-real.md"),
+        call("peers_budget"),
+    ),
     "peers": Benchmark(
         "the same samples through other people's software and ours", ("peers.json", "docs/peers.md"), call("peers")
     ),
@@ -151,6 +161,11 @@ BENCHMARKS = {
         "time, memory and bytes sent against rows, features and workers",
         ("scale-features.md", "scale-rows.md", "scale-workers.md"),
         call("scale"),
+    ),
+    "masks": Benchmark(
+        "whether pairwise masks with signed keys can carry our sums, and what attacks on them yield",
+        ("secagg-masks.md",),
+        start("masks", python=FLOWER),
     ),
     "secagg": Benchmark("whether Flower's SecAgg+ can carry our sums", ("secagg.md",), start("secagg", python=FLOWER)),
     "sparse": Benchmark(

@@ -40,6 +40,8 @@ SUCCESSES = {
     "audit replay": "audit replay --only 'PrivatePCA one-shot, replace, array' --pairs 1",
     "audit trace": "audit trace numbers.csv -y los --splits 1 --out t.svg",
     "local randomize": "local randomize numbers.csv -y los --edges 0 --out a.parquet",
+    "local ask": "local ask numbers.csv -y los --waves 2 --edges 0,5,20 --out w.parquet",
+    "local answer": "local answer wave.parquet numbers.csv --out a.parquet",
     "local fit": "local fit answers.parquet --directions 1 --out d.csv",
     "federated simulate": "federated simulate numbers.csv --by site -y los --directions 1 --report f.html",
     "federated status": "federated status .",
@@ -68,6 +70,8 @@ MISTAKES = {
     "audit replay": ("audit replay --only nothing", "leave it out"),
     "audit trace": ("audit trace numbers.csv -y lost", "did you mean 'los'?"),
     "local randomize": ("local randomize numbers.csv -y los --out a.parquet", "one of them"),
+    "local ask": ("local ask numbers.csv --out w.parquet", "response must be given"),
+    "local answer": ("local answer numbers.csv numbers.csv --out a.parquet", "ask first"),
     "local fit": ("local fit numbers.csv", "form"),
     "federated simulate": ("federated simulate numbers.csv --by sit -y los", "did you mean 'site'?"),
     "federated status": ("federated status nowhere", "name the folder of a coordinator"),
@@ -96,9 +100,10 @@ def prepared(tmp_path_factory, patients):
     (folder / "numbers.csv").write_text("\n".join(lines) + "\n")
     FileLedger(folder / "study.jsonl", Budget.approximate(3, 1e-6))
     randomize = "local randomize numbers.csv -y los --edges 0 --out answers.parquet"
+    ask = "local ask numbers.csv -y los --waves 2 --edges 0,5,20 --out wave.parquet"
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for words in (f"{FIT} --out los --cap-ledger study.jsonl", randomize):
+        for words in (f"{FIT} --out los --cap-ledger study.jsonl", randomize, ask):
             assert CliRunner().invoke(app, shlex.split(words)).exit_code == 0
     (folder / "torn.jsonl").write_bytes((folder / "study.jsonl").read_bytes()[:-20])
     return folder

@@ -1,4 +1,6 @@
-"""Two commands, one file between them."""
+"""Files between devices and analyst: one, or one pair for each wave."""
+
+import json
 
 import numpy as np
 import pyarrow as pa
@@ -8,9 +10,10 @@ import typer
 from typer.testing import CliRunner
 
 from sfumato.cli.local import FORM, local_app
+from sfumato.cli.sheets import HEADER
 from sfumato.cli.terminal import CommandGroup
 from sfumato.errors import InputError
-from sfumato.local.forms import answers_from, from_text
+from sfumato.local.forms import Sheet, answers_from, from_text
 from sfumato.local.slices import SliceRandomiser
 
 app = typer.Typer(cls=CommandGroup, pretty_exceptions_enable=False)
@@ -101,3 +104,113 @@ def test_a_broken_header_is_refused(text):
 def test_answers_no_device_could_have_sent_are_refused(values):
     with pytest.raises(InputError, match="answers"):
         answers_from(values, SliceRandomiser(1.0, [0.0]), False)
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    """People with ids and public features, and a file of their labels in another order."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((2_000, 3))
+    y, ids = 5_000 + 900 * x[:, 1] + 90 * rng.standard_normal(2_000), rng.permutation(2_000) + 10
+    people, labels = tmp_path / "people.parquet", tmp_path / "labels.csv"
+    pq.write_table(pa.table({"id": ids, "a": x[:, 0], "b": x[:, 1], "c": x[:, 2]}), people)
+    rows = [f"{ids[i]},{y[i]:.4f}" for i in rng.permutation(2_000)]
+    labels.write_text("\n".join(["id,pay", *rows]))
+    return people, labels
+
+
+def survey(people, labels, folder, *options, waves=3):
+    """Every wave: ask, answer; the files of answers."""
+    done = []
+    for wave in range(waves):
+        question, reply = folder / f"wave{wave}.parquet", folder / f"answers{wave}.parquet"
+        plan = ("-y", "pay", "--waves", waves, *options) if wave == 0 else ()
+        asked = run("ask", people, *done, *plan, "--out", question)
+        assert asked.exit_code == 0 and f"wave {wave + 1} of {waves}" in asked.output, asked.output
+        answered = run("answer", question, labels, "--out", reply)
+        assert answered.exit_code == 0, answered.output
+        done.append(reply)
+    return done
+
+
+def test_waves_go_out_and_the_direction_comes_back(crowd, tmp_path):
+    people, labels = crowd
+    answers = survey(people, labels, tmp_path, "--person", "id", "--epsilon", 3, "--edges", "2000,5000,8000")
+    fitted = run("fit", *answers, "--out", tmp_path / "found.csv")
+    assert fitted.exit_code == 0 and "epsilon = 3 (pure)" in fitted.output, fitted.output
+    rows = dict(line.split(",") for line in (tmp_path / "found.csv").read_text().split()[1:])
+    assert float(rows["b"]) > 0.98 and set(rows) == {"a", "b", "c"}
+    tables = [pq.read_table(path) for path in answers]
+    ids = [each for table in tables for each in table.column("id").to_pylist()]
+    assert sorted(ids) == list(range(10, 2_010))  # everybody, once
+    assert all(set(table.column("pay").to_pylist()) == {0, 1} for table in tables)
+    assert "all waves have been answered" in run("ask", people, *answers, "--out", tmp_path / "w.parquet").output
+
+
+def test_a_device_answers_for_its_own_person_and_only_in_its_wave(crowd, tmp_path):
+    people, labels = crowd
+    question = tmp_path / "wave.parquet"
+    run("ask", people, "-y", "pay", "--person", "id", "--out", question)
+    asked = pq.read_table(question).column("id").to_pylist()
+    lines = labels.read_text().split()[1:]
+    mine = next(line for line in lines if int(line.split(",")[0]) in asked)
+    other = next(line for line in lines if int(line.split(",")[0]) not in asked)
+    me, out = tmp_path / "me.csv", tmp_path / "mine.parquet"
+    me.write_text(f"id,pay\n{mine}\n")
+    assert "1 answers" in run("answer", question, me, "--out", out).output
+    assert pq.read_table(out).num_rows == 1
+    me.write_text(f"id,pay\n{other}\n")
+    assert "nobody here is asked" in run("answer", question, me, "--out", tmp_path / "none.parquet").output
+    assert "do not answer" in run("answer", question, labels, "--most", 0.5, "--out", tmp_path / "none.parquet").output
+    assert not (tmp_path / "none.parquet").exists()
+
+
+def test_a_file_that_asks_people_of_another_wave_is_not_answered(crowd, tmp_path):
+    """An analyst who asks somebody a second time is refused by that person's own device."""
+    people, labels = crowd
+    question, forged = tmp_path / "wave.parquet", tmp_path / "forged.parquet"
+    run("ask", people, "-y", "pay", "--person", "id", "--out", question)
+    table = pq.read_table(question)
+    for ids in (list(range(10, 10 + len(table))), [table.column("id")[0].as_py()] * len(table)):
+        place = table.column_names.index("id")
+        pq.write_table(
+            table.set_column(place, "id", pa.array(ids)).replace_schema_metadata(table.schema.metadata), forged
+        )
+        refused = run("answer", forged, labels, "--out", tmp_path / "a.parquet")
+        assert refused.exit_code == 2 and "do not answer" in refused.output
+
+
+def test_mistakes_with_waves_are_one_line_each(crowd, tmp_path):
+    people, labels = crowd
+    question, answers, out = tmp_path / "w.parquet", tmp_path / "a.parquet", tmp_path / "o.parquet"
+    assert "response must be given" in run("ask", people, "--out", out).output
+    assert "waves must be" in run("ask", people, "-y", "pay", "--waves", 1, "--out", out).output
+    assert "no column 'name'" in run("ask", people, "-y", "pay", "--person", "name", "--out", out).output
+    run("ask", people, "-y", "pay", "--out", question)
+    part = tmp_path / "part.csv"
+    part.write_text("pay\n1.0\n")
+    assert "ask with --person" in run("answer", question, part, "--out", out).output
+    assert "check which file is which" in run("fit", question).output
+    assert "check which file is which" in run("ask", people, question, "--out", out).output
+    other = tmp_path / "other.parquet"
+    run("ask", people, "-y", "pay", "--person", "id", "--out", question)
+    run("answer", question, labels, "--out", answers, "--seed", 1)
+    run("ask", people, "-y", "pay", "--person", "id", "--out", question)
+    run("answer", question, labels, "--out", other)
+    assert "different surveys" in run("fit", answers, other).output
+    assert "in two of these files" in run("fit", answers, answers).output
+    assert "leave its options out" in run("ask", people, answers, "--waves", 3, "--out", out).output
+    assert "No privacy guarantee" in run("fit", answers).output
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "change", [("wave", 9), ("wave", "x"), ("n_people", 0), ("response", 3), ("survey", {}), ("more", 1)]
+)
+def test_a_broken_sheet_is_refused(crowd, tmp_path, change):
+    question = tmp_path / "w.parquet"
+    run("ask", crowd[0], "-y", "pay", "--out", question)
+    header = json.loads(pq.read_table(question).schema.metadata[HEADER])
+    header["sheet"][change[0]] = change[1]
+    with pytest.raises(InputError, match="ask first"):
+        Sheet.from_text(json.dumps(header))

@@ -29,7 +29,7 @@ import pytest
 import sfumato
 from sfumato import Bounds, Budget, InputError, Ledger, PrivateCCA, PrivateSIR, scan
 from sfumato.cli.local import _labels, _read
-from sfumato.local import NumberRandomiser, SliceRandomiser
+from sfumato.local import NumberRandomiser, SliceRandomiser, ThresholdRandomiser
 from sfumato.local.answers import Randomiser
 from sfumato.local.records import RecordRandomiser
 from sfumato.methods.inputs import fit_source, paired_source
@@ -309,6 +309,7 @@ DEVICES = {
     "slices": lambda y: SliceRandomiser(1.0, edges=[0.5]).slices(y),
     "classes": lambda y: SliceRandomiser(1.0, classes=[0, 1]).slices(y),
     "text classes": lambda y: SliceRandomiser(1.0, classes=["no", "yes"]).slices(y),
+    "thresholds": lambda y: ThresholdRandomiser(1.0, np.full(len(y), 0.5)).truths(y),
     "numbers": lambda y: NumberRandomiser(-1.0, 1.0, 1.0).integers(y),
     "records": lambda y: RecordRandomiser(2, Bounds(-1, 1), (0.5,), 1.0, 1e-6)._contributions(BOX, y)[:, 0],
 }
@@ -447,7 +448,8 @@ def test_every_reader_of_the_package_is_in_this_registry(tmp_path):
     assert {kind for kind in subclasses(Table) if not inspect.isabstract(kind)} == files | streams
     read = {type(scan(make(base, base, tmp_path), response="cell")) for make in FILES.values()} | {ArraySource}
     assert subclasses(Source) == read
-    assert {kind.__name__ for kind in subclasses(Randomiser)} == {"SliceRandomiser", "NumberRandomiser"}
+    known = {"SliceRandomiser", "NumberRandomiser", "ThresholdRandomiser"}
+    assert {kind.__name__ for kind in subclasses(Randomiser)} == known
 
 
 def test_no_module_but_the_readers_opens_a_table():

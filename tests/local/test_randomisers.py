@@ -8,7 +8,7 @@ from scipy.stats import beta
 
 from sfumato.errors import BudgetError, InputError
 from sfumato.local import NumberRandomiser, SliceRandomiser
-from sfumato.local.slices import find_edges, split
+from sfumato.local.location import find_edges, split
 from sfumato.privacy.noise import SecureNoise, SeededNoise
 
 RUNS = 200_000

@@ -18,6 +18,7 @@ from sfumato.simulate import xia
     [
         LabelPrivateSIR(),
         LabelPrivateSIR(epsilon=3.0, edges=[0.0], n_active="auto", random_state=3),
+        LabelPrivateSIR(waves=4),
         LabelPrivateIHT(),
         LabelPrivateIHT(n_active=2, delta=1e-6, mechanism="gaussian"),
     ]

@@ -15,7 +15,8 @@ from sfumato.federated import simulate
 from sfumato.local.answers import Randomiser
 from sfumato.local.numbers import NumberRandomiser
 from sfumato.local.records import RecordRandomiser
-from sfumato.local.slices import SliceRandomiser, answers_below
+from sfumato.local.slices import SliceRandomiser
+from sfumato.local.thresholds import ThresholdRandomiser
 from sfumato.methods.about import BOX
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.label_sir import LabelPrivateSIR
@@ -54,16 +55,12 @@ def devices(epsilon: float, delta: float) -> dict[str, Attacked]:
     found["3 classes and others"] = Attacked(_answer(classes), "a", "none of these", pure)
     found["gaussian"] = Attacked(_answer(gaussian), -1e9, 1e9, mu)
     found["whole record"] = _whole_record(epsilon, delta, mu)
-    found["pilot: is y below t?"] = Attacked(_below(epsilon), -1e9, 1e9, pure)
+    found["is y at least t?"] = Attacked(_answer(ThresholdRandomiser(epsilon, [0.0])), -1e9, 1e9, pure)
     return found
 
 
 def _answer(form: Randomiser) -> Callable[[Any, Noise], Any]:
     return lambda y, noise: form.randomize([y], noise).values
-
-
-def _below(epsilon: float) -> Callable[[Any, Noise], Any]:
-    return lambda y, noise: answers_below(np.array([y]), np.zeros(1), epsilon, noise)
 
 
 def _whole_record(epsilon: float, delta: float, mu: float) -> Attacked:
@@ -87,6 +84,7 @@ def published_fits(epsilon: float, delta: float) -> dict[str, Attacked]:
     one, other = (Records(table, np.append(y[:-1], end)) for table, end in zip(ends, (-1.0, 1.0), strict=True))
     label = LabelPrivateSIR(epsilon, 1)
     edges = LabelPrivateSIR(epsilon, 1, edges=[0.0], refine=False)
+    waves = LabelPrivateSIR(epsilon, 1, edges=[-1.0, 1.0], waves=2)
     regression = LabelPrivateIHT(epsilon, n_active=1)
     local = LocalSIR(epsilon, delta, bounds=BOX, radius=1.0)
     central = PrivateSIR(epsilon, delta, 1, BOX, method="one-shot")
@@ -95,6 +93,7 @@ def published_fits(epsilon: float, delta: float) -> dict[str, Attacked]:
     return {
         "LabelPrivateSIR, edges found": Attacked(_fitted(label), low, high, (epsilon, 0.0)),
         "LabelPrivateSIR, edges given": Attacked(_fitted(edges), low, high, (epsilon, 0.0)),
+        "LabelPrivateSIR, in waves": Attacked(_fitted(waves), low, high, (epsilon, 0.0)),
         "LabelPrivateIHT": Attacked(_fitted(regression), low, high, (epsilon, 0.0)),
         "LocalSIR": Attacked(_fitted(local), one, other, mu),
         "federated, two sites": Attacked(_fitted(central, _two_sites), one, other, mu),

@@ -90,6 +90,7 @@ def _devices() -> dict[str, Subject]:
         "LabelPrivateSIR, edges given": Subject(LabelPrivateSIR(1.0, 1, edges=[0.0]), private="label"),
         "LabelPrivateSIR, classes": Subject(LabelPrivateSIR(1.0, 1, classes=NAMES), 3, NAMES, "label"),
         "LabelPrivateSIR, sparse": Subject(LabelPrivateSIR(1.0, 1, n_active="auto"), 6, private="label"),
+        "LabelPrivateSIR, in waves": Subject(LabelPrivateSIR(1.0, 1, waves=4), private="label"),
         **{
             f"LabelPrivateIHT {mechanism}": Subject(
                 LabelPrivateIHT(1.0, 1e-6, n_active=1, mechanism=mechanism), private="label"

@@ -1,4 +1,4 @@
-"""`sfumato local`: labels randomised by their owners (randomize), and the analyst who sees nothing else (fit)."""
+"""`sfumato local`: labels randomised by owners (randomize, answer), an analyst who sees nothing else (ask, fit)."""
 
 import csv
 from pathlib import Path
@@ -12,7 +12,7 @@ from sfumato.errors import InputError
 from sfumato.study.options import read_count, split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from sfumato.local.answers import Randomiser
     from sfumato.sources.table import Kind
@@ -58,14 +58,83 @@ def randomize(
     stdout().print(f"{len(answers):,} labels randomised ({form.question}), epsilon {epsilon:g} each, in {out}.")
 
 
+@local_app.command()
+def ask(
+    data: Annotated[Path, typer.Argument(help="CSV, Parquet or Feather file with public features of all people.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Parquet file with the questions of the next wave.")],
+    answers: Annotated[list[Path] | None, typer.Argument(help="All answers so far; none for the first wave.")] = None,
+    response: Annotated[str | None, typer.Option("--response", "-y", help="Name of the private number.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy of each person's answer; 1 if left out.")] = None,
+    waves: Annotated[int | None, typer.Option(help="Number of waves, 2 to 20; 6 if left out.")] = None,
+    edges: Annotated[str | None, typer.Option(help="Public values between which y lies, as 0,50000,100000.")] = None,
+    person: Annotated[str | None, typer.Option(help="Column with ids; the number of the row if left out.")] = None,
+    key: Annotated[
+        str | None, typer.Option(help="Public text that says who is in which wave; drawn if left out.")
+    ] = None,
+) -> None:
+    """Ask the people of the next wave, each once: is your y at least t? t follows from the answers so far.
+
+    sfumato local ask people.csv -y income --waves 6 --out wave1.parquet
+    """
+    with new_file(out) as draft, show_progress("placing the questions"):
+        from sfumato.cli import sheets
+
+        if answers:
+            if any(option is not None for option in (response, epsilon, waves, edges, person, key)):
+                raise InputError("answers carry the plan of the survey; leave its options out after the first wave.")
+            answered = sheets.read_answers([_read(path) for path in answers])
+            table, sheet = _read(data, keep=lambda name: name != answered.last.response), answered.last
+        elif response is None:
+            raise InputError("response must be given for the first wave; name the private number, as -y income.")
+        else:
+            answered, known = None, None if edges is None else _numbers("edges", edges)
+            cost, count = 1.0 if epsilon is None else epsilon, 6 if waves is None else waves
+            table = _read(data, keep=lambda name: name != response)
+            sheet = sheets.begin(table, response, person, key, epsilon=cost, waves=count, edges=known)
+        questions, sheet = sheets.next_wave(table, sheet, answered)
+        sheets.write(questions, sheet, draft)
+    purpose = "where y lies" if sheet.wave < sheet.survey.search else "about directions"
+    of = f"wave {sheet.wave + 1} of {sheet.survey.n_waves} ({purpose})"
+    stdout().print(f"{of}: {len(questions):,} people asked, epsilon {sheet.survey.epsilon:g} each, in {out}.")
+
+
+@local_app.command()
+def answer(
+    questions: Annotated[Path, typer.Argument(help="The file that `sfumato local ask` wrote.")],
+    labels: Annotated[Path, typer.Argument(help="File with the private number, of one person or of many.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Parquet file with randomised answers: all that may leave.")],
+    most: Annotated[float | None, typer.Option(help="Refuse if an answer costs more than this epsilon.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seeded noise, for a rehearsal: NOT private.")] = None,
+) -> None:
+    """Answer a wave's question on the device that holds the number; who is in another wave is not asked.
+
+    sfumato local answer wave1.parquet me.csv --out answer1.parquet
+    """
+    with new_file(out) as draft, show_progress("randomising the answers"):
+        from sfumato.cli import sheets
+        from sfumato.local.forms import Sheet
+        from sfumato.privacy.parameters import noise_of
+
+        asked = _read(questions)
+        sheet = Sheet.from_text((asked.schema.metadata or {}).get(sheets.HEADER))
+        own = _read(labels, {sheet.response: "number"}, lambda name: name in (sheet.response, sheet.person))
+        replies, sheet = sheets.answer(asked, own, most, noise_of(seed))
+        sheets.write(replies, sheet, draft)
+    if sheet.rehearsal:
+        note("the noise was seeded: these answers protect nobody.")
+    stdout().print(
+        f"{len(replies):,} answers to wave {sheet.wave + 1}, epsilon {sheet.survey.epsilon:g} each, in {out}."
+    )
+
+
 @local_app.command(name="fit")
 def fit_answers(
-    answers: Annotated[Path, typer.Argument(help="The file that `sfumato local randomize` wrote.")],
+    answers: Annotated[list[Path], typer.Argument(help="What `randomize` wrote, or the answers of all waves.")],
     directions: Annotated[str, typer.Option(help="Number of directions (slices), or 'auto'.")] = "auto",
     active: Annotated[str | None, typer.Option(help="Number of features to keep, or 'auto'; all if left out.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file for directions or coefficients.")] = None,
 ) -> None:
-    """Fit randomised labels: directions from slices or classes, a sparse regression from numbers."""
+    """Fit randomised labels: directions from slices, classes or waves, a sparse regression from numbers."""
     with show_progress("fitting the answers"):
         fitted, features = _fitted(answers, directions, active)
     is_sir = hasattr(fitted, "directions_")
@@ -80,19 +149,25 @@ def fit_answers(
     stdout().print(fitted.ledger_.guarantee, soft_wrap=True)
 
 
-def _fitted(path: Path, directions: str, active: str | None) -> tuple[Any, list[str]]:
+def _fitted(paths: list[Path], directions: str, active: str | None) -> tuple[Any, list[str]]:
+    from sfumato.cli import sheets
     from sfumato.local.forms import answers_from, from_text
     from sfumato.local.slices import SliceRandomiser
     from sfumato.methods.label_iht import LabelPrivateIHT
     from sfumato.methods.label_sir import LabelPrivateSIR
 
-    table = _read(path)
+    path, tables = paths[0], [_read(path) for path in paths]
+    kept = None if active is None else read_count(active, "active")
+    if len(tables) > 1 or sheets.is_sheet(tables[0]):
+        answered = sheets.read_answers(tables)
+        index = LabelPrivateSIR(n_directions=read_count(directions, "directions"), n_active=kept)
+        return index.fit(answered.x, answered.answers), list(answered.features)
+    table = tables[0]
     form, response, rehearsal = from_text((table.schema.metadata or {}).get(FORM))
     if response not in table.column_names:
         raise InputError(f"answers: {path} has lost its column {response!r}; randomise the labels again.")
     answers = answers_from(table.column(response).to_numpy(), form, rehearsal)
     x = table.drop_columns([response])
-    kept = None if active is None else read_count(active, "active")
     if isinstance(form, SliceRandomiser):
         estimator: Any = LabelPrivateSIR(n_directions=read_count(directions, "directions"), n_active=kept)
     else:
@@ -132,13 +207,17 @@ def _labels(table: Any, response: str) -> Any:
         raise InputError(f"response: column {response!r} has text that is not UTF-8; write it as UTF-8.") from None
 
 
-def _read(path: Path, kinds: "Mapping[str, Kind] | None" = None) -> Any:
-    """A whole file; what its private column is read as does not hang on what is in it."""
+def _read(
+    path: Path, kinds: "Mapping[str, Kind] | None" = None, keep: "Callable[[str], bool]" = lambda name: True
+) -> Any:
+    """A whole file, or the columns to keep; what its private column is read as does not hang on what is in it."""
     from sfumato.sources.formats import open_tables
 
     if not path.is_file():
         raise InputError(f"path: {path} does not name a file; check the name.")
-    return open_tables([path])[0].whole(kinds or {})
+    table = open_tables([path])[0]
+    names = [name for name in table.names if keep(name)]
+    return table.whole(kinds or {}, names or None)
 
 
 def _show(header: list[str], features: list[str], rows: Any) -> None:

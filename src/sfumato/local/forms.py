@@ -1,6 +1,7 @@
-"""Forms and answers as text, for the one file that passes from devices to analyst."""
+"""Forms and answers as text, for the files that pass between devices and analyst."""
 
 import json
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ from sfumato.errors import InputError
 from sfumato.local.answers import Answers, Randomiser
 from sfumato.local.numbers import NumberRandomiser
 from sfumato.local.slices import SliceRandomiser
+from sfumato.local.thresholds import ThresholdRandomiser
+from sfumato.local.waves import Survey
+from sfumato.typing import is_whole
 
 VERSION = 1
 _BROKEN = "form: this file does not hold answers of `sfumato local randomize`; randomise the labels first."
@@ -43,12 +47,81 @@ def answers_from(values: Any, form: Randomiser, rehearsal: bool) -> Answers:
     numbers = np.asarray(values, dtype=np.float64)
     if not np.isfinite(numbers).all():
         raise InputError("answers: some are missing; randomise the labels again.")
-    if isinstance(form, SliceRandomiser):
-        codes = numbers.astype(np.int64)
-        if (codes != numbers).any() or codes.min(initial=0) < 0 or codes.max(initial=0) >= form.n_slices:
-            raise InputError(f"answers: slices must be numbered 0 to {form.n_slices - 1}; randomise the labels again.")
+    if isinstance(form, SliceRandomiser | ThresholdRandomiser):
+        codes, last = numbers.astype(np.int64), form.n_slices - 1 if isinstance(form, SliceRandomiser) else 1
+        if (codes != numbers).any() or codes.min(initial=0) < 0 or codes.max(initial=0) > last:
+            raise InputError(f"answers: slices must be numbered 0 to {last}; randomise the labels again.")
         return Answers(codes, form, rehearsal)
     return Answers(numbers, form, rehearsal)
+
+
+_NO_SHEET = "answers: this file does not hold questions of `sfumato local ask` or answers to them; ask first."
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Everything public about a file of one wave: the survey, which wave, and what its columns are.
+
+    Attributes
+    ----------
+    survey : Survey
+    wave : int
+        From 0.
+    response, person, threshold : str
+        Columns: the private number, or the answer in its place; the id; what is asked.
+    n_people : int
+        People in all waves.
+    numbered : bool
+        Whether ids are the numbers of rows, as the table of people has no column of ids.
+    answered, rehearsal : bool
+        Whether these are answers, and of seeded noise.
+    """
+
+    survey: Survey
+    wave: int
+    response: str
+    person: str
+    threshold: str
+    n_people: int
+    numbered: bool
+    answered: bool = False
+    rehearsal: bool = False
+
+    def to_text(self) -> str:
+        """For the header of the file."""
+        return json.dumps({"version": VERSION, "sheet": asdict(self)})
+
+    @classmethod
+    def from_text(cls, text: str | bytes | None) -> "Sheet":
+        """The sheet; whatever is wrong is refused in a sentence.
+
+        >>> sheet = Sheet(Survey.plan(1.0, 50, 2, "k"), 0, "income", "id", "threshold", 50, False)
+        >>> Sheet.from_text(sheet.to_text()) == sheet
+        True
+        """
+        try:
+            header = json.loads(text or "")
+            fields = dict(header["sheet"])
+            planned = dict(fields.pop("survey"))
+            edges = planned.pop("edges")
+            survey = Survey(**planned | {"shares": tuple(planned["shares"]), "edges": edges and tuple(edges)})
+            sheet = cls(survey, **fields)
+        except (ValueError, TypeError, KeyError):
+            raise InputError(_NO_SHEET) from None
+        if header.get("version") != VERSION or not sheet._is_sound():
+            raise InputError(_NO_SHEET)
+        return sheet
+
+    def _is_sound(self) -> bool:
+        flags = (self.numbered, self.answered, self.rehearsal)
+        names = (self.response, self.person, self.threshold, self.survey.key)
+        whole = is_whole(self.wave, 0) and is_whole(self.n_people, 1) and self.survey.is_sound()
+        return (
+            whole
+            and self.wave < self.survey.n_waves
+            and all(isinstance(flag, bool) for flag in flags)
+            and all(isinstance(name, str) for name in names)
+        )
 
 
 def _form(fields: dict[str, Any]) -> Randomiser:

@@ -13,8 +13,11 @@ from scipy.stats import chi2
 from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
-from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of, find_edges, split
+from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, Randomiser, entry_of
+from sfumato.local.location import find_edges, split
+from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of
+from sfumato.local.thresholds import ThresholdRandomiser, thresholds_of
+from sfumato.local.waves import Survey, fit_answers, run_survey
 from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL, DeviceEstimator, Projecting
 from sfumato.methods.inputs import device_unit, first_rows, fit_source
@@ -55,6 +58,11 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         reach). None keeps all. Free: the labels are already randomised.
     refine : bool
         Sharpen SIR's directions by least squares over a polynomial of the index. Free, for the same reason.
+    waves : int, optional
+        Ask in so many waves, each person in one of them: what the next people are asked, "is your y at least t?",
+        follows from the answers so far (`sfumato.local.Survey`, with the proof). For a number that rises with one
+        index of x: there is one direction, by maximum likelihood of all answers. `edges`, at least two, then say where
+        y lies; None: half of the waves, a share `pilot` of the people, find out.
     rows_per_person : int, optional
         Protect persons with several rows: the first so many of each (``fit(..., groups=ids)``; 1 if not given) are
         answered for, at epsilon over their number each, so that all answers of a person together cost `epsilon`. With
@@ -68,7 +76,7 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         Orthonormal rows in the units of x; part of the variance each explains, lies corrected for; centre.
     active_ : ndarray of int
         Features kept.
-    form_ : SliceRandomiser
+    form_ : SliceRandomiser or ThresholdRandomiser
         What the devices answered.
     ledger_ : LocalLedger
         ``ledger_.guarantee`` says exactly what is protected.
@@ -85,6 +93,9 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
     True
     >>> sir.ledger_.total()
     2.0
+    >>> waves = LabelPrivateSIR(epsilon=2.0, n_directions=1, waves=4).fit(sample.x, sample.y)
+    >>> bool(subspace_distance(waves.directions_, sample.directions) < 0.05), waves.ledger_.total()
+    (True, 2.0)
     """
 
     epsilon: float = 1.0
@@ -96,6 +107,7 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
     pilot: float = 0.1
     n_active: int | str | None = None
     refine: bool = True
+    waves: int | None = None
 
     about: ClassVar[About] = About("Sliced inverse regression of randomised labels", "howto/label-privacy.md")
 
@@ -115,14 +127,17 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         unit = device_unit(self, X, y, groups)
         if isinstance(y, Answers):
             x = fit_source(self, X, np.zeros(len(y)), None).pooled().x
-            answers, rows, entries = y, np.arange(len(x)), (entry_of(y.form, "slice of y"),)
+            answers, rows, entries = y, np.arange(len(x)), (entry_of(y.form, _purpose(y.form)),)
         else:
             answers, x, rows, entries = self._randomise(X, y, groups, unit)
-        if not isinstance(answers.form, SliceRandomiser):
+        if not isinstance(answers.form, SliceRandomiser | ThresholdRandomiser):
             raise InputError("y: these answers are numbers, not slices; use LabelPrivateIHT, or a SliceRandomiser.")
-        self.form_: SliceRandomiser = answers.form
+        self.form_: SliceRandomiser | ThresholdRandomiser = answers.form
         self.ledger_ = LocalLedger(entries, 0.0, PROTECTS, answers.rehearsal, unit)
-        self._solve(x[rows], np.asarray(answers.values, dtype=np.int64))
+        if isinstance(answers.form, ThresholdRandomiser):
+            self._solve_waves(x[rows], answers)
+        else:
+            self._solve(x[rows], np.asarray(answers.values, dtype=np.int64), answers.form)
         return self
 
     def _randomise(
@@ -138,6 +153,8 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         if noise.rehearsal:
             warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
         rows = np.arange(len(x))
+        if self.waves is not None:
+            return self._in_waves(self.waves, x, np.asarray(values, dtype=np.float64), epsilon, noise)
         if self.classes is not None:
             codes = list(range(len(self.classes)))
             answers = SliceRandomiser(epsilon, classes=codes).randomize(values, noise)
@@ -146,6 +163,24 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         form, rows, entries = self._form(np.asarray(values, dtype=np.float64), epsilon, noise)
         return form.randomize(values[rows], noise), x, rows, (entry_of(form, "slice of y"), *entries)
 
+    def _in_waves(
+        self, waves: int, x: FloatArray, y: FloatArray, epsilon: float, noise: Noise
+    ) -> tuple[Answers, FloatArray, IntArray, tuple[Any, ...]]:
+        """What devices answer in a survey. Its key is drawn and rows stand for ids: no label says who is asked when."""
+        if self.classes is not None:
+            raise InputError("classes must be left out with waves, which ask about a number; or leave out waves.")
+        key = str(int(noise.words(1)[0]))
+        survey = Survey.plan(epsilon, len(x), waves, key, pilot=self.pilot, edges=self.edges)
+        self._check_one_direction(x.shape[1])
+        answers, rows = run_survey(survey, x, y, noise)
+        return answers, x, rows, (entry_of(answers.form, _purpose(answers.form)),)
+
+    def _check_one_direction(self, n_features: int) -> None:
+        if directions_of(self.n_directions, n_features) not in (None, 1):
+            raise InputError("n_directions must be 1 with waves, which follow one index; or leave out waves.")
+        if self.n_active is not None:
+            raise InputError("n_active must be None with waves; leave features out before, or leave out waves.")
+
     def _form(self, y: FloatArray, epsilon: float, noise: Noise) -> tuple[SliceRandomiser, IntArray, tuple[Any, ...]]:
         if self.edges is not None:
             return SliceRandomiser(epsilon, self.edges), np.arange(len(y)), ()
@@ -153,7 +188,7 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
             raise InputError(f"pilot must be a share of the people up to 0.5, got {self.pilot!r}.")
         asked, rows = split(len(y), float(self.pilot), noise)
         edges = find_edges(y[asked], self._slices(epsilon), epsilon, noise)
-        return SliceRandomiser(epsilon, edges), rows, (entry_of(SliceRandomiser(epsilon, [0.0]), "where y lies"),)
+        return SliceRandomiser(epsilon, edges), rows, (entry_of(ThresholdRandomiser(epsilon, [0.0]), "where y lies"),)
 
     def _slices(self, epsilon: float) -> int:
         if self.n_slices == "auto":
@@ -164,7 +199,16 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
             raise InputError(f"n_slices must be 'auto' or an integer from 2 to {MOST_SLICES}, got {self.n_slices!r}.")
         return int(self.n_slices)
 
-    def _solve(self, x: FloatArray, codes: IntArray) -> None:
+    def _solve_waves(self, x: FloatArray, answers: Answers) -> None:
+        """The index that answers about thresholds show: public, like all that follows randomised labels."""
+        self._check_one_direction(x.shape[1])
+        found = fit_answers(x, answers)
+        self.active_ = np.arange(x.shape[1])
+        self.directions_, self.mean_ = found.direction[None, :], x.mean(axis=0)
+        self.eigenvalues_ = np.array([found.explained(x, thresholds_of(answers).thresholds)])
+        self._n_features_out = 1
+
+    def _solve(self, x: FloatArray, codes: IntArray, form: SliceRandomiser) -> None:
         """Ordinary, public dimension reduction on randomised labels."""
         k = directions_of(self.n_directions, x.shape[1])
         self.active_ = self._screen(x, codes)
@@ -177,7 +221,7 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         self.directions_ = np.zeros((len(basis), x.shape[1]))
         self.directions_[:, self.active_] = basis
         self.mean_ = x.mean(axis=0)
-        self.eigenvalues_ = _explained(kept, codes, basis, self.form_)
+        self.eigenvalues_ = _explained(kept, codes, basis, form)
         self._n_features_out = len(basis)
 
     def _screen(self, x: FloatArray, codes: IntArray) -> IntArray:
@@ -198,6 +242,10 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         else:
             raise InputError(f"n_active must be a positive integer, 'auto' or None, got {self.n_active!r}.")
         return np.sort(np.argsort(-total, kind="stable")[: min(count, p)])
+
+
+def _purpose(form: Randomiser) -> str:
+    return "y against a threshold" if isinstance(form, ThresholdRandomiser) else "slice of y"
 
 
 def _indicators(codes: IntArray) -> FloatArray:

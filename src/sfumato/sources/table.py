@@ -57,9 +57,10 @@ class Table(ABC):
         `kinds` says what some columns are read as in a file without types.
         """
 
-    def whole(self, kinds: Mapping[str, Kind] = NO_KINDS) -> Any:
-        """All columns of all parts as one Arrow table."""
-        batches = [batch for part in range(self.parts()) for batch in self.batches(part, self.names, 2**20, kinds)]
+    def whole(self, kinds: Mapping[str, Kind] = NO_KINDS, columns: Sequence[str] | None = None) -> Any:
+        """All parts as one Arrow table, all columns or some."""
+        names = self.names if columns is None else columns
+        batches = [batch for part in range(self.parts()) for batch in self.batches(part, names, 2**20, kinds)]
         table = pa.Table.from_batches(batches, None if batches else self.schema)
         return table.replace_schema_metadata(self.schema.metadata)
 

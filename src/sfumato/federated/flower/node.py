@@ -145,13 +145,13 @@ class Node:
             return_type=library.Message,
             max_time=UPLOAD,
         )
-        message.metadata.__dict__["_message_id"] = tree.object_id  # as Flower does: the id is not sent along
+        library.name_message(message, tree.object_id)
         with defer_interrupts():
             self._send(reply_to(message, *self._answer(request_of(message))), run)
         return True
 
     def _send(self, reply: Any, run: int) -> None:
-        reply.metadata.__dict__["_message_id"] = reply.object_id
+        library.name_message(reply, reply.object_id)
         with library.no_object_id_recompute():
             request = library.PushMessagesRequest(
                 node=self._node,

@@ -1,0 +1,191 @@
+"""A survey in waves: what the next people are asked follows from what earlier ones answered; each answers once."""
+
+import hashlib
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato.errors import InputError
+from sfumato.local.answers import Answers
+from sfumato.local.location import MOST_PEOPLE, Belief, believe, prior
+from sfumato.local.monotone import MonotoneIndex, fit_index
+from sfumato.local.slices import SliceRandomiser, epsilon_of
+from sfumato.local.thresholds import ThresholdRandomiser, join, thresholds_of
+from sfumato.people import keys
+from sfumato.privacy.noise import Noise
+from sfumato.typing import FloatArray, IntArray, is_whole
+
+MOST_WAVES = 20
+_MIDDLE = (0.25, 0.75)
+"""The first look at x is asked between these quantiles of y."""
+_JITTER = 0.3
+"""Later thresholds lie about the person's own even odds, with this spread in standard deviations of the noise of y."""
+_GOLDEN = 0.6180339887498949
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The public plan of a survey in waves, about a number y that rises with one index of public features.
+
+    Every person is asked one question, "is your y at least t?", in one wave. The first waves find where y lies; one
+    asks about its middle half, and shows a first direction; each later one asks every person about the value that the
+    answers so far predict for them. There the answer tells most of the direction, however far the person is from the
+    median.
+
+    Parameters
+    ----------
+    epsilon : float
+        The whole cost to a person.
+    shares : tuple of float
+        Share of the people in each wave.
+    search : int
+        How many waves find where y lies.
+    key : str
+        Public; with a person's id it says in which wave they are.
+    edges : tuple of float, optional
+        Public values between which y lies, at equal shares as far as known, in place of the search.
+
+    Notes
+    -----
+    *Proof of the guarantee.* Let y and y' differ in the label of one person, say of wave w. Who is in which wave is a
+    function of the ids and the key, and ids, features and the number of people are public: none of it depends on a
+    label. The answers of waves before w have the same law under y and y', as they are functions of other labels and of
+    noise of their own. Given these answers the questions of wave w are the same under both, because `ask` is a function
+    of x, the key and the earlier *answers* alone. Of the answers of wave w all but one have the same law, and that of
+    the one changes by a factor of at most e^epsilon whatever its threshold is (`ThresholdRandomiser`). Given the
+    answers so far, later questions are the same and later answers have the same law. The density of all answers is the
+    product of these, so it changes by at most e^epsilon: parallel composition over disjoint waves, with questions that
+    adapt. Pure epsilon for replace-one of a label; whatever is computed from the answers costs nothing more. A person
+    with r rows gives r answers, possibly in different waves: at most r factors, and r times the epsilon of an answer
+    (adaptive composition). There is no add-remove: taking part is public.
+
+    Examples
+    --------
+    >>> survey = Survey.plan(epsilon=1.0, n_people=10_000, waves=4, key="2026")
+    >>> survey.n_waves, survey.search
+    (4, 2)
+    >>> wave = survey.wave_of(range(10_000))
+    >>> bool(abs((wave == 3).mean() - survey.shares[3]) < 0.02)
+    True
+    """
+
+    epsilon: float
+    shares: tuple[float, ...]
+    search: int
+    key: str
+    edges: tuple[float, ...] | None = None
+
+    @classmethod
+    def plan(
+        cls,
+        epsilon: float,
+        n_people: int,
+        waves: int,
+        key: str,
+        *,
+        pilot: float = 0.1,
+        edges: Sequence[float] | None = None,
+    ) -> "Survey":
+        """A survey of so many people: half of the waves, of a share `pilot` in all, find where y lies."""
+        if not is_whole(waves, 2) or waves > MOST_WAVES:
+            raise InputError(f"waves must be an integer from 2 to {MOST_WAVES}, got {waves!r}.")
+        if not isinstance(pilot, Real) or not 0.0 < float(pilot) <= 0.5:
+            raise InputError(f"pilot must be a share of the people up to 0.5, got {pilot!r}.")
+        known = None if edges is None else SliceRandomiser(1.0, edges).edges
+        if known is not None and len(known) < 2:
+            raise InputError("edges must be at least two values between which y lies; for instance edges=[0, 100].")
+        search = 0 if known is not None else int(waves) // 2
+        asked = min(float(pilot), MOST_PEOPLE / max(n_people, 1)) if search else 0.0
+        parts = np.arange(1, int(waves) - search + 1)  # later waves are asked better questions: they are larger
+        rest = (1.0 - asked) * parts / parts.sum()
+        return cls(epsilon_of(epsilon), (*[asked / max(search, 1)] * search, *rest.tolist()), search, str(key), known)
+
+    @property
+    def n_waves(self) -> int:
+        """Number of waves."""
+        return len(self.shares)
+
+    def is_sound(self) -> bool:
+        """Whether a plan that somebody else wrote is one."""
+        epsilon, shares = epsilon_of(self.epsilon), [isinstance(share, Real) and share >= 0 for share in self.shares]
+        if not (2 <= len(shares) <= MOST_WAVES and all(shares) and abs(sum(self.shares) - 1.0) < 1e-6):
+            return False
+        known = 0 if self.edges is None else len(SliceRandomiser(epsilon, self.edges).edges or ())
+        return is_whole(self.search, 0) and self.search < self.n_waves and (known >= 2) == (self.search == 0)
+
+    def wave_of(self, ids: Iterable[Any]) -> IntArray:
+        """The wave of each person, from 0: a keyed hash of the id. Devices check it, so nobody is asked twice."""
+        key = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
+        digests = (hashlib.blake2b(_text(each), digest_size=8, key=key).digest() for each in keys(list(ids), "person"))
+        place = np.frombuffer(b"".join(digests), dtype=">u8") / 2.0**64
+        return np.minimum(np.searchsorted(np.cumsum(self.shares), place, side="right"), self.n_waves - 1)
+
+    @np.errstate(all="ignore")  # whatever the user asked numpy for, no answer raises or warns
+    def ask(self, wave: int, x: FloatArray, asked: FloatArray, answers: Answers | None) -> ThresholdRandomiser:
+        """The question to each person of a wave, with features x, from the answers of people with features `asked`.
+
+        Everything here is public.
+        """
+        levels = _spread(len(x))
+        if wave <= self.search:
+            belief, (low, high) = self._belief(answers), _MIDDLE if self.search else (0.0, 1.0)
+            if wave == self.search:
+                levels = low + (high - low) * levels
+            return ThresholdRandomiser(self.epsilon, belief.quantiles(levels))
+        found = fit_answers(asked, answers, *_units(np.concatenate([asked, x])))
+        return ThresholdRandomiser(self.epsilon, found.thresholds(x, _JITTER * ndtri(levels)))
+
+    def _belief(self, answers: Answers | None) -> Belief:
+        if self.edges is not None:
+            return Belief(np.asarray(self.edges), np.linspace(0.0, 1.0, len(self.edges)))
+        if answers is None or not len(answers):
+            return prior()
+        return believe(answers)
+
+
+def run_survey(survey: Survey, x: FloatArray, y: FloatArray, noise: Noise | None = None) -> tuple[Answers, IntArray]:
+    """All waves at once, by whoever holds the labels and acts for every device: the answers, and whose row each is."""
+    wave = survey.wave_of(range(len(x)))
+    answers: Answers | None = None
+    rows = np.empty(0, dtype=np.int64)
+    for number in np.unique(wave).tolist():  # of a few people some waves have none
+        new = np.flatnonzero(wave == number)
+        form = survey.ask(number, x[new], x[rows], answers)
+        answers = join(answers, form.randomize(y[new], noise))
+        rows = np.concatenate([rows, new])
+    assert answers is not None
+    return answers, rows
+
+
+@np.errstate(all="ignore")
+def fit_answers(
+    x: FloatArray, answers: Answers | None, mean: FloatArray | None = None, spread: FloatArray | None = None
+) -> MonotoneIndex:
+    """The index that all answers so far show."""
+    if mean is None or spread is None:
+        mean, spread = _units(x)
+    if answers is None:
+        return fit_index(x[:0], np.empty(0), np.empty(0, dtype=np.int64), 0.5, mean, spread)
+    form = thresholds_of(answers)
+    return fit_index(x, form.thresholds, np.asarray(answers.values, dtype=np.int64), form.lie, mean, spread)
+
+
+def _units(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Centre and spread of each feature; a constant one has a spread that leaves nothing of it."""
+    mean, spread = x.mean(axis=0), x.std(axis=0)
+    return np.nan_to_num(mean), np.where(spread > 1e-12 * np.abs(mean), spread, np.inf)
+
+
+def _spread(count: int) -> FloatArray:
+    """Levels from 0 to 1 that are spread evenly over any run of people: multiples of the golden section."""
+    return np.asarray((0.5 + _GOLDEN * np.arange(count)) % 1.0)
+
+
+def _text(key: Hashable) -> bytes:
+    """The same for ids that are equal: 7 and 7.0."""
+    same = int(key) if isinstance(key, float) and key.is_integer() else key
+    return str(same).encode("utf-8", "surrogatepass")
