@@ -8,8 +8,15 @@ FLOWER := .venv-flower
 # Spark is 0.4 GB and needs Java: its tests run from an environment of their own, where Java is installed.
 SPARK  := .venv-spark
 
-.PHONY: demo test test-spark lint docs bench clean
+# The versions of Flower that the site and the server of our own are tested with; pyproject.toml has the range.
+VERSIONS := 1.41 1.42
+# Those of the app on Flower's public interface.
+PUBLIC := 1.36 1.37 1.38 1.39 1.40 1.41 1.42
+
+.PHONY: demo test suite test-spark test-flower-versions test-flower-app lint ruff mypy imports docs bench clean
 .DEFAULT_GOAL := test
+# Tests start many processes of sfumato: they compile it once, also where the environment says not to keep bytecode.
+export PYTHONDONTWRITEBYTECODE :=
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c "import sys; sys.exit(0 if sys.version_info >= (3, 11) else 'sfumato needs Python 3.11 or newer; set PYTHON=/path/to/python3')"
@@ -17,7 +24,7 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
 	touch $@
 
-$(FLOWER)/.installed: pyproject.toml $(STAMP)
+$(FLOWER)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(FLOWER)
 	$(FLOWER)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[federated]"
 	touch $@
@@ -25,7 +32,10 @@ $(FLOWER)/.installed: pyproject.toml $(STAMP)
 demo: $(STAMP)    ## fit a private SIR on built-in data and write report.html
 	$(BIN)/sfumato demo --out report.html
 
-test: $(STAMP) $(FLOWER)/.installed lint    ## everything that must hold before a change lands
+test:    ## everything that must hold before a change lands; environments, lint and tests beside each other
+	@$(MAKE) --no-print-directory --jobs=3 lint suite
+
+suite: $(STAMP) $(FLOWER)/.installed
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 $(SPARK)/.installed: pyproject.toml
@@ -36,10 +46,30 @@ $(SPARK)/.installed: pyproject.toml
 test-spark: $(SPARK)/.installed    ## the tests that need Spark and Java
 	$(SPARK)/bin/python -m pytest tests/settings/test_spark.py
 
-lint: $(STAMP)
+test-flower-versions: $(STAMP)    ## real deployments, and whether all we use is there, with every version of Flower supported
+	for version in $(VERSIONS); do \
+	    $(PYTHON) -m venv $(FLOWER)-$$version && \
+	    $(FLOWER)-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e . "flwr==$$version.*" && \
+	    SFUMATO_FLOWER=$(CURDIR)/$(FLOWER)-$$version $(BIN)/python -m pytest tests/federated/test_flower.py tests/federated/test_canary.py || exit 1; \
+	done
+
+test-flower-app: $(STAMP)    ## the app for networks that run Flower: a real SuperLink, SuperNodes and a site of ours, each version
+	for version in $(PUBLIC); do \
+	    $(PYTHON) -m venv $(FLOWER)-$$version && \
+	    $(FLOWER)-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e . "flwr==$$version.*" && \
+	    SFUMATO_STOCK=1 SFUMATO_FLOWER=$(CURDIR)/$(FLOWER)-$$version $(BIN)/python -m pytest tests/federated/test_flower_app.py || exit 1; \
+	done
+
+lint: ruff mypy imports
+
+ruff: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+mypy: $(STAMP)
 	$(BIN)/mypy
+
+imports: $(STAMP)
 	$(BIN)/lint-imports
 
 docs: $(STAMP)    ## the documentation site, warnings are errors: build/site/index.html
@@ -50,4 +80,4 @@ bench: $(STAMP)    ## the long studies behind every accuracy and speed claim
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(FLOWER) $(SPARK) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(FLOWER) $(FLOWER)-* $(SPARK) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

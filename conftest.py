@@ -4,12 +4,17 @@ A fit without `random_state` draws its noise from the operating system, so a rar
 red, and nobody could repeat it. In tests `SecureNoise` therefore hands out a stream that is seeded by the name of the
 test, or of the shared fixture that fits. Nothing else differs from a private run: no rehearsal, no other ledger.
 Processes that a test starts draw real noise; `tests/privacy/test_noise_sources.py` looks at the real source.
+
+Tests, and the processes that they start, compute with one thread each: they run beside each other.
 """
 
 import hashlib
+import os
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # read once, when numpy is imported
 
 import numpy as np
 import pytest

@@ -22,6 +22,7 @@ from benchmarks.location_tables import awkward
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, write
 from sfumato import Bounds, PrivateSIR
+from sfumato.forecast.assessment import ALIKE, FAR, needed
 from sfumato.simulate import xia
 
 Table = tuple[np.ndarray, np.ndarray]
@@ -368,9 +369,63 @@ def again_study(store: Store, options: argparse.Namespace) -> None:
     )
 
 
+def asked_for(name: str, n: int, how: str, data: Path, seed: int) -> list[float]:
+    """The verdict on a weak fit says that so many times the records would help; whether twice the half, as many, twice
+    as many and so many times the epsilon make it reliable. Empty where nothing is said.
+    """
+    bounds = bounds_of(table_of(name, data)[0], how)
+    assessed = _fit(_drawn(name, data, n, seed), bounds, "descent", seed, n_directions=1)._assessment
+    alike = float(assessed.alikeness.min())
+    if assessed.verdict.level != "weak" or alike >= ALIKE or needed(alike) > FAR:
+        return []
+    times, fresh = needed(alike), seed + 1000
+    more = [
+        _fit(_drawn(name, data, round(n * max(factor, 1.0)), fresh), bounds, "descent", fresh, n_directions=1)
+        for factor in (times / 2.0, times, 2.0 * times)
+    ]
+    table, known = _drawn(name, data, n, fresh), {"bounds": bounds, "n_directions": 1, "random_state": fresh}
+    more.append(PrivateSIR(times, 1e-6, method="descent", **known).fit(*table))
+    return [times, *(float(fit.verdict_.level == "reliable") for fit in more)]
+
+
+def needs_study(store: Store, options: argparse.Namespace) -> None:
+    """Whether a weak fit becomes reliable with what its verdict says would help."""
+    rows = []
+    for name, how in product(options.tables or [*TABLES, *RELATED], ("tight", "found")):
+        runs = [
+            run
+            for n in (1_500, 4_000)
+            for run in fits_of(
+                store, f"needs/{name}/{n}/{how}", partial(asked_for, name, n, how, options.data), range(options.judged)
+            )
+            if run
+        ]
+        told = np.array(runs).reshape(-1, 5)
+        shares = (f"{100 * part:.0f}" for part in told[:, 1:].mean(axis=0)) if len(told) else ("-",) * 4
+        rows.append((name, how, len(told), f"{np.median(told[:, 0]):.1f}" if len(told) else "-", *shares))
+        print(rows[-1], flush=True)
+    write(
+        "honest-needs",
+        _command("needs", options),
+        "What a weak fit needs\n"
+        f"epsilon = 1, delta = 1e-6, one direction, n = 1,500 and 4,000, {options.judged} fits each: how many are "
+        "called weak with a number of times the records or the epsilon that would help, and the median of it. Then "
+        "fits on fresh samples: per cent that are reliable with half as many times the records, as many, twice as "
+        "many, and as many times the epsilon.",
+        ("table", "bounds", "weak", "times", "half", "as many", "twice", "epsilon"),
+        rows,
+    )
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
-    studies = {"level": level_study, "power": power_study, "coverage": coverage_study, "again": again_study}
+    studies = {
+        "level": level_study,
+        "power": power_study,
+        "coverage": coverage_study,
+        "again": again_study,
+        "needs": needs_study,
+    }
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", choices=studies)
     parser.add_argument("--replications", type=int, default=10)

@@ -109,6 +109,11 @@ BENCHMARKS = {
         ("kill_ledger.md",),
         start("kill_ledger", "--out", "benchmarks/results/kill_ledger.md"),
     ),
+    "kill-federation": Benchmark(
+        "kill -9 of each party of a real federation at random moments",
+        ("kill-federation.md",),
+        start("kill_federation", "--out", "benchmarks/results/kill-federation.md"),
+    ),
     "label": Benchmark(
         "labels randomised by their owners: SIR and sparse regression",
         ("label-classes.md", "label-iht.md", "label-iht.svg", "label-lasso.md", "label-sir.md", "label-waves.md"),
@@ -156,6 +161,11 @@ BENCHMARKS = {
         "time, memory and bytes sent against rows, features and workers",
         ("scale-features.md", "scale-rows.md", "scale-workers.md"),
         call("scale"),
+    ),
+    "masks": Benchmark(
+        "whether pairwise masks with signed keys can carry our sums, and what attacks on them yield",
+        ("secagg-masks.md",),
+        start("masks", python=FLOWER),
     ),
     "secagg": Benchmark("whether Flower's SecAgg+ can carry our sums", ("secagg.md",), start("secagg", python=FLOWER)),
     "sparse": Benchmark(

@@ -36,7 +36,7 @@ Vector = np.ndarray
 mod = import_module("flwr.client.mod.secure_aggregation.secaggplus_mod")  # its package has a function of that name
 
 
-def shares() -> tuple[list[Vector], list[Vector], float]:
+def shares(seed: int = 0) -> tuple[list[Vector], list[Vector], float]:
     """What each site would upload, the same without noise, and the noise of the sum."""
     budget, trust = Budget.approximate(1.0, 1e-5), trust_of("secure-aggregation", SITES, SITES)
     plan = Plan(OneShot(1.0).lines).calibrate(budget)
@@ -48,7 +48,7 @@ def shares() -> tuple[list[Vector], list[Vector], float]:
     for i in range(SITES):
         source = OneThread(ArraySource(sample.x[i::SITES], sample.y[i::SITES], Response()))
         ledger = SiteLedger(budget, "replace", rehearsal=True)
-        release = open_site(source, plan, ledger, SeededNoise(i), trust).answer(query, "slices")
+        release = open_site(source, plan, ledger, SeededNoise(seed + i), trust).answer(query, "slices")
         noisy.append(release.value)
         exact.append(source.sum(query) * query.grid)
     return noisy, exact, float(np.median(release.noise_std)) * np.sqrt(SITES)

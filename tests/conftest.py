@@ -1,7 +1,12 @@
 """A curator without noise, so that what is left is the textbook."""
 
+import os
+from importlib import import_module
+from pathlib import Path
+
 import numpy as np
 import pytest
+from tests.few_stand_ins.sitecustomize import FEW
 
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
@@ -11,6 +16,8 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.settings.central import Central
 from sfumato.sources import ArraySource
+
+FOLDER = Path(__file__).parent / "few_stand_ins"
 
 
 class Silent(Noise):
@@ -46,25 +53,24 @@ def noisy():
 @pytest.fixture
 def few_stand_ins(monkeypatch):
     """Fits are judged by a few stand-ins only: as any number of them would be, but sooner and roughly."""
-    from sfumato.forecast import assessment, belief, family
-    from sfumato.report import build
+    for module, numbers in FEW.items():
+        for name, few in numbers.items():
+            monkeypatch.setattr(import_module(module), name, few)
 
-    for module, name, few in (
-        (assessment, "BATCH", 3),
-        (assessment, "BATCHES", 1),
-        (assessment, "POPULATIONS", 1),
-        (assessment, "EACH", 2),
-        (belief, "PILOTS", 1),
-        (belief, "PROBES", 1),
-        (family, "PILOTS", 1),
-        (build, "DRAWS", 1),
-        (build, "USUAL_DRAWS", 1),
-    ):
-        monkeypatch.setattr(module, name, few)
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_in_processes():
+    """The same in processes that tests start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(FOLDER), prepend=os.pathsep)
+        yield
 
 
 @pytest.fixture(autouse=True)
-def _sooner(request):
+def _sooner(request, monkeypatch):
     """Few stand-ins will do wherever what is said of errors is not what is tested; such tests are marked `judged`."""
     if not request.node.get_closest_marker("judged"):
         request.getfixturevalue("few_stand_ins")
+    else:
+        paths = os.environ["PYTHONPATH"].split(os.pathsep)
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in paths if path != str(FOLDER)))

@@ -201,6 +201,13 @@ class Grid:
         """Bits of a half-width."""
         return min(20, (52 - self.n_features.bit_length()) // 2)
 
+    @property
+    def reach(self) -> FloatArray:
+        """How far from the centre a value of each feature can be, in half widths; at most one."""
+        if self.limits is None:
+            return np.ones(self.n_features)
+        return np.asarray(np.minimum(1.0, np.abs(self.limits - self.centre).max(axis=0) / self.half_width))
+
     def integers(self, x: FloatArray) -> FloatArray:
         """Integer-valued rows; each entry depends on its own entry of `x` alone."""
         within = x if self.limits is None else np.clip(x, self.limits[0], self.limits[1])

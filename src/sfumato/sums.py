@@ -1,6 +1,7 @@
 """BoundedSum: the only kind of question that is ever put to records."""
 
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import assert_never
 
 import numpy as np
@@ -174,3 +175,25 @@ def round_within(values: FloatArray, columns: int) -> FloatArray:
 def squared_norms(vectors: FloatArray) -> FloatArray:
     """Row-wise squared lengths; exact for integer rows while they stay below 2**53."""
     return np.asarray(np.einsum("ij,ij->i", vectors, vectors))
+
+
+SMALL = 128
+"""Rows of a matrix whose pairs are remembered."""
+
+
+def upper_pairs(size: int, off: int = 0) -> tuple[IntArray, IntArray]:
+    """Rows and columns of the entries of a square matrix on and above its diagonal, row by row; or `off` above it.
+
+    As `numpy.triu_indices`, which takes longer than many a sum over them.
+
+    >>> upper_pairs(2)
+    (array([0, 0, 1]), array([0, 1, 1]))
+    """
+    return _remembered_pairs(size, off) if size <= SMALL else np.triu_indices(size, off)
+
+
+@lru_cache(maxsize=64)
+def _remembered_pairs(size: int, off: int) -> tuple[IntArray, IntArray]:
+    row, column = np.triu_indices(size, off)
+    row.flags.writeable = column.flags.writeable = False
+    return row, column

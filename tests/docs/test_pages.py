@@ -8,8 +8,6 @@ from tests.docs.blocks import PYTHON, SHELL, blocks
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = [page for page in PAGES if any(block.language in PYTHON | SHELL for block in blocks(page))]
-AGAIN = ROOT / "docs" / "howto" / "publish.md"
-"""Makes a report again in a process of its own, which is to judge the fit alike."""
 OTHERS = {"text", "toml", "json", "nginx", "yaml", "csv", "r"}
 
 
@@ -17,9 +15,7 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.judged] if page == AGAIN else [], id=name(page)) for page in RUN]
-)
+@pytest.mark.parametrize("page", RUN, ids=name)
 def test_every_block_of_the_page_runs_in_order(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")

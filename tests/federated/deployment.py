@@ -58,7 +58,9 @@ for site in ("h0", "h1", "h2", "stranger", "lost"):
     public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH)
     open(site + ".pub", "wb").write(public)
 """
-SITECUSTOMIZE = """
+SITECUSTOMIZE = (
+    (Path(__file__).parents[1] / "few_stand_ins" / "sitecustomize.py").read_text()
+    + """
 import json, os, pathlib, sys, time
 
 def poison(folder):
@@ -92,6 +94,7 @@ def poison(folder):
 if "FAULTS" in os.environ and ("site" in sys.argv or "clientapp" in sys.argv[0]):
     poison(pathlib.Path(os.environ["FAULTS"]))
 """
+)
 
 
 KNOCK = """
@@ -258,10 +261,10 @@ class Deployment:
         process.kill()
         process.wait(timeout=LONG)
 
-    def lose_one_and_replay_another(self, timeout):
+    def lose_one_and_replay_another(self, timeout, method):
         """A site dies in mid-round, another replays what it sent before: the third finishes, and both are named."""
         self.fault(h2={"shape": "replay"})
-        self.server(*BOUNDED, "--method", "descent", minimum=1, timeout=timeout)
+        self.server(*BOUNDED, "--method", method, minimum=1, timeout=timeout)
         self.until_asked("h1", "shape")
         self.kill("h1")
         found = self.outcome()

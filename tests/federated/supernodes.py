@@ -1,4 +1,4 @@
-"""The same deployment with SuperNodes as Flower ships them, which a consortium may operate already."""
+"""The same deployment with SuperNodes as Flower ships them, which members of a consortium may operate already."""
 
 import json
 import os
@@ -16,24 +16,26 @@ from sfumato.privacy.ledger import FileLedger
 ENVIRONMENT = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
-    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.1",
+    "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.5",
 }
 
 
 class SuperNodes(Deployment):
-    """Sites are ``flower-supernode``: one process to stay, and new ones for every message."""
+    """Some sites are ``flower-supernode``: one process to stay, and new ones for every message. Others are ours."""
+
+    STOCK = ("h0", "h1")
 
     def begin(self):
         """Ledgers with a cap. The nodes are started when the coordinator knows them, as Flower's end otherwise."""
-        for name in self.parts:
+        for name in self.STOCK:
             FileLedger(self.folder / f"{name}.jsonl", Budget.approximate(9, 1e-5), rehearsal=True)
 
     def enter(self):
         self.until(lambda: "waiting for 3 site(s)" in self.said("server"), "the server's start")
         for name in self.parts:
-            self.site(name)
+            self.supernode(name) if name in self.STOCK else self.site(name)
 
-    def site(self, name):
+    def supernode(self, name):
         files = {"data": f"{name}.parquet", "ledger": f"{name}.jsonl", "folder": f"{name}-answers"}
         told = {"name": name, "response": "y", "classes": "0|1", "seed": 7} | files
         settings = "\n".join(f"{key} = {json.dumps(value)}" for key, value in told.items())

@@ -9,6 +9,7 @@ from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.task import federated_task
 from sfumato.records import Response
 
+pytestmark = pytest.mark.judged
 BOX = Bounds(-3, 3)
 
 

@@ -66,7 +66,7 @@ def test_a_deployment_equals_its_simulation_and_survives_kills_replays_and_poiso
         assert sound["uploaded_bytes"]["slices"][name] <= 1.05 * 8 * (5 * 6 // 2 + 5 * (2 + 1) + 2)
     assert sound["sites"] == dict.fromkeys(SITES, 1_000) and (made.folder / "federation/result/report.html").exists()
 
-    made.lose_one_and_replay_another(SOON)
+    made.lose_one_and_replay_another(SOON, "descent")
 
     # the dead site comes back; now every upload is poisoned: one sentence names all of them
     made.fault(h0={"ranks": "nan"}, h1={"ranks": "huge"}, h2={"ranks": "square"})
@@ -111,7 +111,7 @@ def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_
 
     # Ctrl-C at a site while it makes an answer, which is kept and sent all the same
     made.fault(h1={"shape": "hold"})
-    made.server("--own-units", "--method", "descent")
+    made.server("--own-units", "--method", "one-shot")
     made.until((made.folder / "h1.held").exists, "the question about the shape")
     closed = [f"/v1/control/{name}" for name in ("register-node", "unregister-node", "start-run", "stop-run")]
     closed += ["/v1/fleet/register-node", "/v1/fleet/unregister-node", "/v1/runtime/pull-messages", "/docs"]
@@ -132,7 +132,8 @@ def test_interrupted_sites_and_coordinators_go_on_where_they_were_at_no_further_
     assert len(made.answers("h1", f"{run}/*.claim")) == len(made.answers("h1", f"{run}/*.npy"))
     made.site("h1")
     found = made.outcome()
-    here = simulate(PrivateSIR(1.0, 1e-5, 1, classes=[0, 1], random_state=7), made.parts, own_units=True)
+    one_shot = PrivateSIR(1.0, 1e-5, 1, method="one-shot", classes=[0, 1], random_state=7)
+    here = simulate(one_shot, made.parts, own_units=True)
     agrees_with(found, here)
     for name in SITES:
         ours = [here.local_[name].lower, here.local_[name].upper]

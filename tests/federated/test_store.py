@@ -7,8 +7,9 @@ import pytest
 
 from sfumato import InputError, PrivateSIR
 from sfumato.federated import SitesLostError, simulate
-from sfumato.federated.coordinator import describe_outcome, describe_status, fit_remote, write_json
-from sfumato.federated.store import Journal
+from sfumato.federated.coordinator import describe_outcome, fit_remote, write_json
+from sfumato.federated.status import describe_status
+from sfumato.federated.store import Journal, Store
 from sfumato.privacy.ledger import FileLedger
 
 SITES = ("h0", "h1", "h2")
@@ -135,3 +136,19 @@ def test_a_run_that_never_began_takes_whoever_is_there_next_time(tmp_path, conso
         fit_remote(estimator, consortium, ("h0",), minimum=3, run=Journal.resume(path, {}))
     fitted = fit_remote(estimator, consortium, SITES, run=Journal.resume(path, {}))
     assert not fitted.left_out_ and set(fitted.spending_) == set(SITES)
+
+
+def test_a_site_killed_before_it_noted_a_run_sets_its_cost_aside_once(consortium, estimator, monkeypatch):
+    def dies(*_):
+        raise KeyboardInterrupt
+
+    journal = Journal("ab" * 16)
+    monkeypatch.setattr(Store, "begin", dies)
+    with pytest.raises(KeyboardInterrupt):
+        fit_remote(estimator, consortium, SITES, run=journal)
+    monkeypatch.undo()
+    (left,) = FileLedger(consortium.ledger("h0")).runs()
+    assert left.unspent
+    fit_remote(estimator, consortium, SITES, run=Journal("ab" * 16))
+    (run,) = FileLedger(consortium.ledger("h0")).runs()
+    assert run.id == left.id and not run.unspent and FileLedger(consortium.ledger("h0")).spent() <= 1.0 + 1e-9

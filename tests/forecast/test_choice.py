@@ -7,6 +7,7 @@ from tests.clock import quickest
 from sfumato import Bounds, PrivatePCA, PrivateSIR, subspace_distance
 from sfumato.forecast import forecast
 
+pytestmark = pytest.mark.judged
 BOX = Bounds(-3, 3)
 
 

@@ -91,6 +91,7 @@ def test_two_directions_have_a_forecast_too():
     assert 0.01 < seen.loss < 0.5 and seen.useless == random_distance(10, 2)
 
 
+@pytest.mark.judged
 def test_explain_prints_expectations_in_two_seconds_and_needs_no_data():
     seconds, text = quickest(lambda i: str(PrivateSIR(epsilon=1.0).explain(20_000 + i, 15)), 2.0)
     assert seconds < 2.0
@@ -151,6 +152,7 @@ def test_a_population_like_a_public_study_has_its_directions():
         IndexResponse(5, signal=0.0)
 
 
+@pytest.mark.judged
 def test_methods_are_compared_with_the_bounds_below_them():
     pytest.importorskip("matplotlib").use("Agg")
     explanation = PrivateSIR(1.0, bounds=Bounds(-1, 1), method="one-shot").explain(20_000, 10)

@@ -151,6 +151,7 @@ def test_with_a_large_budget_only_sampling_error_is_left():
         assert 0.9 < explanation.forecast().ratio < 1.35  # clipping alone
 
 
+@pytest.mark.judged
 @pytest.mark.parametrize(("p", "bounds"), [(20, BOX), (100, BOX), (20, None), (100, None)])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_auto_is_refined_at_the_published_settings(p, bounds, relation):
@@ -159,6 +160,7 @@ def test_auto_is_refined_at_the_published_settings(p, bounds, relation):
     assert sf.PrivateCCA(2, relation=relation).explain(50_000, 10, 10).recommended == "refined"
 
 
+@pytest.mark.judged
 def test_auto_is_the_method_of_which_least_is_expected():
     estimator = sf.PrivatePCA(1, 0.1, 1e-6, BOX)
     seen = {}
@@ -188,6 +190,7 @@ def test_a_private_number_of_records_decides_nothing():
     assert few == many
 
 
+@pytest.mark.judged
 @pytest.mark.parametrize(
     ("estimator", "sizes"),
     [

@@ -66,6 +66,14 @@ def test_the_scale_inside_bounds_is_found_however_wide_they_are(noisy):
     assert found.bounds == Bounds([-1000, 0, -1], [1000, 5000, 1])
 
 
+def test_the_distances_tell_rare_events_and_long_tails_from_normal_features(noisy):
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.random(N) < 0.01, rng.lognormal(0, 1.5, N) * (rng.random(N) < 0.2), rng.normal(size=N)])
+    found = located(noisy, x, rho=RHO)
+    event, tail, normal = np.median([found.reading.kurtosis_again(rng) for _ in range(9)], axis=0)
+    assert event > 50.0 and tail > 20.0 and 2.0 < normal < 15.0
+
+
 def test_values_outside_known_bounds_are_moved_to_them(silent):
     x = np.random.default_rng(2).normal(size=(N, 2))
     grid = located(silent, x, PartialBounds.of(Bounds(-1, 1), 2)).grid

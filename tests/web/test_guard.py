@@ -130,13 +130,14 @@ def test_other_methods_are_refused(method, served):
         ".",
     ],
 )
-def test_no_path_leads_out_of_the_folder(table, folder):
-    (folder.parent / "secret.csv").write_text("a,b\n1,2\n")
-    (folder / "linked.csv").symlink_to(folder.parent / "secret.csv")
-    with serving(folder) as (_, client):
-        answer = client.enter().get("/declare?" + urlencode({"table": table}))
-        assert answer.status == 422 and "no such table" in answer.text
-        assert "linked.csv" not in client.get("/").text
+def test_no_path_leads_out_of_the_folder(table, served):
+    secret, link = served.folder.parent / "secret.csv", served.folder / "linked.csv"
+    secret.write_text("a,b\n1,2\n")
+    link.unlink(missing_ok=True)
+    link.symlink_to(secret)
+    answer = served.get("/declare?" + urlencode({"table": table}))
+    assert answer.status == 422 and "no such table" in answer.text
+    assert "linked.csv" not in served.get("/").text
 
 
 @pytest.mark.parametrize(

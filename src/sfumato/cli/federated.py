@@ -257,11 +257,16 @@ def simulate(
 @federated_app.command()
 def status(
     folder: Annotated[Path, typer.Argument(help="Where the coordinator keeps its files.")] = Path("federation"),
+    html: Annotated[Path | None, typer.Option(help="Write the same as a page, too.")] = None,
 ) -> None:
     """Tell what a coordinator is doing, or left undone, and its last result; nobody is asked anything."""
-    from sfumato.federated.coordinator import describe_status
+    from sfumato.federated.status import describe_status, make_status_page
 
     stdout().print(describe_status(folder), markup=False, soft_wrap=True)
+    if html is not None:
+        with new_file(html) as draft:
+            draft.write_text(make_status_page(folder), encoding="utf-8")
+        note(f"page: {html}")
 
 
 def _named(names: Sequence[str], directions: "FloatArray") -> "Table":

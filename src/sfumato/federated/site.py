@@ -123,13 +123,18 @@ class Site:
             if dump_json(known[0]) != dump_json(terms.to_json()):
                 raise RefusedError("the run's name is taken by another plan.")
             return
-        ledger = self.ledger(purpose=f"federated run {terms.run}")
+        purpose, plan = f"federated run {terms.run}", site_plan(terms.plan(), terms.trust)
+        ledger = self.ledger(purpose=purpose)
         self._refuse_unless_safe(terms, ledger)
         self.facts()
         adder_of(self._source).check()
         self._counted(terms.unit)
-        self._ask_for(terms)
-        ledger.reserve(site_plan(terms.plan(), terms.trust))
+        reserved = ledger.reserved_for(purpose, plan)  # a site killed before it noted the run has set it aside already
+        if reserved is None:
+            self._ask_for(terms)
+            ledger.reserve(plan)
+        else:
+            ledger = self.ledger(reserved, purpose)
         self._store.remember(ledger.mark)
         self._store.begin(terms.run, terms.to_json(), ledger.run)
 

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import secrets
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from os import PathLike
@@ -126,6 +127,16 @@ class RunLedger(FileLedger):
     def run(self) -> str:
         """Name of the run in the file."""
         return self._run
+
+    @property
+    def _called(self) -> str:
+        """The guarantee is told to the coordinator, whom no file name of the site's concerns."""
+        return "the site's ledger"
+
+    def reserved_for(self, purpose: str, plan: Plan) -> str | None:
+        """The run that set this very plan aside for this purpose and released nothing of it; None if there is none."""
+        wanted = Counter(plan.events)
+        return next((run.id for run in self.runs() if run.purpose == purpose and Counter(run.unspent) == wanted), None)
 
     def reserve(self, plan: Plan) -> None:
         """Set the whole plan aside; nothing to do for a run that goes on."""

@@ -6,9 +6,10 @@ post-processing of releases: no record is looked at again, and nothing is spent.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import cycle
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -40,6 +41,8 @@ HIGHEST = 700.0
 SILENCE = 1e-2
 """Variance of the noise, over that of the fit, that is as good as none beside it. With much less a descent has nothing
 to weigh its steps by, and ends elsewhere."""
+FAR = 10.0
+"""Times as many records: more than that is no forecast."""
 RELIABLE = "The directions would come out nearly the same on a fresh sample."
 GUESSED = (
     "The directions would come out nearly the same on a fresh sample, but for features of which hardly anything but "
@@ -88,8 +91,8 @@ def seeded(evidence: Evidence) -> np.random.Generator:
     return np.random.default_rng([int(word) for word in bits[:8]])
 
 
-Null = Callable[[int, np.random.Generator], Records]
-"""From j to points for a population with the first j directions alone."""
+Null = Callable[[int, np.random.Generator], Sequence[Records]]
+"""From j to points for populations with the first j directions alone, one as likely as the other."""
 Look = Callable[[Records, np.random.Generator], FloatArray]
 """The numbers that a fit on a sample of such a population shows, one for each direction, largest first."""
 
@@ -103,18 +106,13 @@ def test_each(observed: FloatArray, most: int, null: Null, look: Look, evidence:
     rng, p_values, edge = seeded(evidence), [], np.nan
     with one_blas_thread():
         for j in range(min(MOST, most, len(observed))):
-            points = null(j, rng)
-            p_value, passed = _compare(float(observed[j]), _one_after_another(points, j, look, rng))
+            shown = (float(first_of(look(points, rng), j + 1)[j]) for points in cycle(null(j, rng)))
+            p_value, passed = _compare(float(observed[j]), shown)
             p_values.append(p_value)
             edge = passed if j == 0 else edge
             if p_value > LEVEL:
                 break
     return np.array(p_values), float(edge)
-
-
-def _one_after_another(points: Records, j: int, look: Look, rng: np.random.Generator) -> Iterator[float]:
-    while True:
-        yield float(first_of(look(points, rng), j + 1)[j])
 
 
 def first_of(values: FloatArray, r: int) -> FloatArray:
@@ -167,11 +165,14 @@ class Assessment(ABC):
     choice: Choice
     testable: bool
     tests: ClassVar[str] = "Nothing stands out of the noise: do not read the directions."
-    standing_out: ClassVar[str] = "Something stands out of the noise"
 
     @abstractmethod
     def null(self, j: int, rng: np.random.Generator) -> Records:
         """Points for a population with the first j directions alone."""
+
+    def nulls(self, j: int, rng: np.random.Generator) -> Sequence[Records]:
+        """The same for several populations, where one leaves out what is not known."""
+        return (self.null(j, rng),)
 
     @abstractmethod
     def look(self, points: Records, rng: np.random.Generator) -> FloatArray:
@@ -218,7 +219,7 @@ class Assessment(ABC):
         if len(self.choice.p_values) or not self.testable:
             return self.choice
         observed = self.choice.singular_values
-        p_values, edge = test_each(observed, self.most, self.null, self.look, self.evidence)
+        p_values, edge = test_each(observed, self.most, self.nulls, self.look, self.evidence)
         return replace(self.choice, p_values=p_values, edge=edge)
 
     def fitted(self, door: StandIn, units: FloatArray | None = None) -> Any:
@@ -314,21 +315,47 @@ class Assessment(ABC):
         """Whether the fit would come out the same again, and what would help."""
         announced = self.tested.announced
         if announced == 0:
-            return Verdict("noise", f"{self.tests} {self._remedy}")
+            return Verdict("noise", f"{self.tests} More records or a larger epsilon would help{self._or_bounds}.")
         stable = int((np.cumprod(self.alikeness >= ALIKE)).sum())
         if min(stable, announced) >= self._k:
             return Verdict("weak", GUESSED) if self.evidence.guessed else Verdict("reliable", RELIABLE)
-        return Verdict("weak", f"{self._weak(min(stable, announced), announced)} {self._remedy}")
+        alike = float(self.alikeness.min()) if stable < self._k else ALIKE
+        told = f"{self._weak(min(stable, announced), announced)} {remedy(alike)}{self._or_bounds}."
+        return Verdict("weak", told)
 
     def _weak(self, sure: int, announced: int) -> str:
         if sure:
             kept = f"Of {self._k} directions, {sure} would come out nearly the same on a fresh sample"
             return f"{kept}; the others are uncertain."
-        some = self.standing_out if announced else "Nothing is certain"
+        some = "Something stands out of the noise" if announced else "Nothing is certain"
         return f"{some}, but the directions would come out rather different on a fresh sample."
 
     @property
-    def _remedy(self) -> str:
-        found, more = self.evidence.reading, "More records or a larger epsilon would help"
+    def _or_bounds(self) -> str:
+        found = self.evidence.reading
         searched = found is not None and found.known.unknown.size
-        return f"{more}; so would bounds of the features, if they are known." if searched else f"{more}."
+        return "; so would bounds of the features, if they are known" if searched else ""
+
+
+def remedy(alike: float) -> str:
+    """What would make a fit reliable whose scores are alike only by that correlation from one sample to the next.
+
+    >>> remedy(0.6)
+    'About 2.4 times the records or the epsilon would help'
+    >>> remedy(0.02), remedy(0.9)
+    ('Far more records or a far larger epsilon would help', 'More records or a larger epsilon would help')
+    """
+    if alike >= ALIKE:
+        return "More records or a larger epsilon would help"
+    if needed(alike) > FAR:
+        return "Far more records or a far larger epsilon would help"
+    return f"About {needed(alike):.2g} times the records or the epsilon would help"
+
+
+def needed(alike: float) -> float:
+    """Times the records, or the epsilon, that bring two fits from that correlation to `ALIKE`.
+
+    The correlation of two scores, each a signal plus an error of its own, is the signal's part of the variance. Most of
+    the error of a weak fit is privacy noise, whose variance falls with the square of both.
+    """
+    return float(np.sqrt((1.0 / max(alike, 1e-9) - 1.0) / (1.0 / ALIKE - 1.0)))

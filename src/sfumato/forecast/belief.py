@@ -28,7 +28,7 @@ def choose_by_test(evidence: Evidence, first: Links) -> Choice:
     p_values, edge = test_each(
         observed,
         len(observed),
-        lambda j, rng: with_directions(evidence, first, j, rng),
+        lambda j, rng: (with_directions(evidence, first, j, rng),),
         lambda points, rng: _look(evidence, points, rng),
         evidence,
     )

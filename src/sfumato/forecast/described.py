@@ -27,6 +27,8 @@ SHAPE, SHARP = 3.0, 0.5
 """Of the gamma distribution of a skewed coordinate, usually and for a test. Skewness, which no release tells, lets
 clipping take more from one end of y than from the other, and looks like a dependence. A test that takes x for more
 skewed than it is announces less; one that takes it for less announces what is not there."""
+TAMEST, MOST_KURTOSIS = 3.0 + 6.0 / SHARP, 1000.0
+"""Of a coordinate as skewed as that, and of events so rare that hardly any point is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +101,55 @@ class Curves:
 
 
 def describe_curves(
-    evidence: Evidence, rng: np.random.Generator, curves: Curves, shape: float = SHAPE, least: float = LEAST
+    evidence: Evidence, rng: np.random.Generator, curves: Curves, tested: bool = False, least: float = LEAST
 ) -> Described:
     """Points that the releases describe, with scores whose mean and spread depend on y; all else does not.
 
     The residual has mean zero on every bin and covariance one in every group. Clipping disturbs that by chance, so
-    there are more points than elsewhere; what chance is left makes a test announce less.
+    there are more points than elsewhere; what chance is left makes a test announce less. Where something is `tested`
+    tails are as heavy as the releases leave likely.
     """
     p, groups = len(evidence.whitening.mean), int(curves.group_of.max()) + 1
     place = _bins(evidence.ranks.probabilities, max(4 * POINTS, 20 * p, 4 * p * groups), rng)
     curved = _Curved(place, curves.group_of[place], curves)
-    return _moved(evidence, place, curved, skewed(len(place), p, shape, rng), least)
+    if not tested:
+        return _moved(evidence, place, curved, skewed(len(place), p, SHAPE, rng), least)
+    kurtosis, farthest = possible_kurtosis(evidence, rng)
+    most = np.where(kurtosis > TAMEST, farthest**2 / kurtosis, np.inf)
+    return _moved(evidence, place, curved, heavy(len(place), kurtosis, rng), HIDDEN, most)
 
 
 def skewed(size: int, p: int, shape: float, rng: np.random.Generator) -> FloatArray:
     """Independent coordinates of variance one, skewed to either side."""
     return np.asarray(rng.choice([-1.0, 1.0], p) * (rng.gamma(shape, size=(size, p)) - shape) / np.sqrt(shape))
+
+
+def heavy(size: int, kurtosis: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The same with tails as heavy as that, for a test of second moments: how far these vary by chance depends on
+    fourth moments.
+
+    What has heavier tails than the most skewed coordinate is taken for a rare event: of all with its kurtosis it is
+    what clipping tames least. None is taken for tamer than in other tests.
+    """
+    part = 1.0 / (kurtosis + 3.0)
+    happened = rng.permuted(np.arange(size)[:, None] < np.maximum(np.rint(size * part), 1.0), axis=0)
+    events = rng.choice([-1.0, 1.0], len(part)) * (happened - part) / np.sqrt(part * (1.0 - part))
+    return np.where(kurtosis > TAMEST, events, skewed(size, len(part), SHARP, rng))
+
+
+def possible_kurtosis(evidence: Evidence, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Of each feature, by the released distances or, where less, the most that its variance leaves in its box; and how
+    far a record can be from the mean.
+
+    The most is when all records but a few are at one place and these as far away as the box allows.
+    """
+    mean, covariance = _clipped_moments(evidence, HIDDEN)
+    kept = kept_share(likely_counts(evidence.lengths, evidence.n), evidence.radii, evidence.radius)
+    farthest = evidence.whitening.source.reach + np.abs(mean)
+    most = farthest**2 * max(kept, 0.05) / covariance.diagonal()
+    if evidence.reading is not None:
+        most = np.minimum(most, evidence.reading.kurtosis_again(rng))
+    return np.minimum(most, MOST_KURTOSIS), farthest
 
 
 class _Pattern(Protocol):
@@ -124,8 +159,17 @@ class _Pattern(Protocol):
         """Points of mean zero and covariance one, where x has the given root of a covariance; what x explains."""
 
 
-def _moved(evidence: Evidence, place: IntArray, pattern: _Pattern, noise: FloatArray, least: float) -> Described:
-    """Points of a pattern, their mean, covariance and lengths moved to what was released about clipped records."""
+def _moved(
+    evidence: Evidence,
+    place: IntArray,
+    pattern: _Pattern,
+    noise: FloatArray,
+    least: float,
+    most: FloatArray | float = np.inf,
+) -> Described:
+    """Points of a pattern, their mean, covariance and lengths moved to what was released about clipped records; no
+    variance becomes larger than `most`.
+    """
     target, covariance = _clipped_moments(evidence, least)
     p, lengths = len(target), lengths_of(evidence, len(place))
     mean, stretch = target.copy(), np.ones(len(place))
@@ -140,7 +184,7 @@ def _moved(evidence: Evidence, place: IntArray, pattern: _Pattern, noise: FloatA
             break
         shown = _clipped(x, evidence.radius)
         mean = np.clip(mean + target - shown.mean(axis=0), -1.0, 1.0)
-        spread = _congruent(spread, np.cov(shown.T, bias=True).reshape(p, p), covariance)
+        spread = _at_most(_congruent(spread, np.cov(shown.T, bias=True).reshape(p, p), covariance), most)
         if lengths is not None and left < ROUNDS - 2:
             stretch = stretched(stretch, np.linalg.norm(x, axis=1), lengths)
     return Described(Records(x, _responses(evidence, place)), explained, spread)
@@ -278,6 +322,12 @@ def _congruent(spread: FloatArray, have: FloatArray, want: FloatArray) -> FloatA
     move = root @ ((vectors * np.sqrt(np.clip(values, 0.25, 4.0))) @ vectors.T) @ inverse
     moved = move @ spread @ move.T
     return np.asarray((moved + moved.T) / 2.0)
+
+
+def _at_most(spread: FloatArray, most: FloatArray | float) -> FloatArray:
+    """The covariance of coordinates some of which are shrunk, so that none varies more than that."""
+    factor = np.sqrt(np.minimum(1.0, most / np.maximum(spread.diagonal(), 1e-300)))
+    return np.asarray(factor[:, None] * spread * factor)
 
 
 def power_of(matrix: FloatArray, power: float) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +30,8 @@ from sfumato.typing import FloatArray
 
 STRONGEST = 0.97
 """Largest correlation of a pair."""
+TAILS = 5
+"""Populations with tails that the releases leave possible, of which the stand-ins of a test are made in turn."""
 POSSIBLE = 1e-4, 4.0
 """Square of what changes of a score are multiplied by, over what was seen."""
 
@@ -136,7 +137,6 @@ class CurvedBelief(RowsFound):
     half_width: FloatArray
     power: float = 1.0
     testable: bool = True
-    standing_out: ClassVar[str] = "Something stands out of the noise, or features have long tails that vary by chance"
 
     @property
     def own(self) -> FloatArray:
@@ -150,7 +150,11 @@ class CurvedBelief(RowsFound):
     def null(self, j: int, rng: np.random.Generator) -> Records:
         factors = np.zeros(len(self.curves.directions.T))
         factors[:j] = self._factors.likely[:j]
-        return describe_curves(self.evidence, rng, self.curves.times(factors), SHARP).points
+        return describe_curves(self.evidence, rng, self.curves.times(factors), tested=True).points
+
+    def nulls(self, j: int, rng: np.random.Generator) -> list[Records]:
+        """Several, since the tails of features, by which second moments vary, are known roughly."""
+        return [self.null(j, rng) for _ in range(TAILS)]
 
     @cached_property
     def _factors(self) -> Factors:

@@ -276,6 +276,14 @@ class ExplainingReducer(PrivateReducer):
     n_directions: int | str = "auto"
     bounds: GivenBounds = None
 
+    @property
+    def unseen_classes_(self) -> tuple[Any, ...]:
+        """Declared classes of which hardly a record was seen, by their noisy counts; right after a fit."""
+        belief, classes = self.__dict__.get("_belief"), getattr(self, "classes", None)
+        if classes is None or not isinstance(belief, Assessment):
+            return ()
+        return tuple(list(classes)[i] for i in belief.evidence.ranks.unseen if i < len(classes))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True

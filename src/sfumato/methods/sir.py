@@ -435,16 +435,7 @@ class PrivateSIR(Assessed, Predicting, ExplainingReducer):
         self._keep_bounds(outcome.located)
         self.picture_: Picture | None = outcome.picture
         self.solver_: Solver | None = outcome.solver
-        declared = [] if self.classes is None else list(self.classes)
-        self._unseen_classes = tuple(declared[i] for i in outcome.ranks.unseen if i < len(declared))
         self.ledger_ = ledger
-
-    _unseen_classes: tuple[Any, ...] = ()
-
-    @property
-    def unseen_classes_(self) -> tuple[Any, ...]:
-        """Declared classes of which hardly a record was seen, by their noisy counts; right after a fit."""
-        return self._unseen_classes
 
     @cached_property
     def loadings_(self) -> FloatArray:

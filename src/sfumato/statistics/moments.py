@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.records import Records
-from sfumato.sums import BoundedSum, as_integers, round_within, shrink_into_ball, squared_norms
+from sfumato.sums import BoundedSum, as_integers, round_within, shrink_into_ball, squared_norms, upper_pairs
 from sfumato.typing import FloatArray, IntArray, Relation
 
 UNITS = 2**15
@@ -69,7 +69,7 @@ class Moments(BoundedSum):
     @property
     def weights(self) -> FloatArray:
         p = self.source.n_features
-        row, column = np.triu_indices(p)
+        row, column = upper_pairs(p)
         pairs = np.where(row == column, 1.0, np.sqrt(2.0)) / UNITS**2
         return np.concatenate([np.full(p, self.centre_weight / UNITS), pairs])
 
@@ -88,7 +88,7 @@ class Moments(BoundedSum):
         x *= UNITS / (self.radius * 2.0**self.source.bits)
         round_within(x, x.shape[1])
         x = shrink_into_ball(x, squared_norms(x), float(UNITS))
-        return as_integers(np.concatenate([np.ones(len(x)) @ x, (x.T @ x)[np.triu_indices(x.shape[1])]]))
+        return as_integers(np.concatenate([np.ones(len(x)) @ x, (x.T @ x)[upper_pairs(x.shape[1])]]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from sfumato.records import Records
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import joint_diameter, joint_norm
 from sfumato.statistics.whitening import Whitening
-from sfumato.sums import BoundedSum, as_integers
+from sfumato.sums import BoundedSum, as_integers, upper_pairs
 from sfumato.typing import FloatArray, IntArray
 
 
@@ -64,7 +64,7 @@ class SlicedMoments(BoundedSum):
     @property
     def weights(self) -> FloatArray:
         p = len(self.whitening.mean)
-        row, column = np.triu_indices(p)
+        row, column = upper_pairs(p)
         pairs = np.where(row == column, 1.0, np.sqrt(2.0)) / self._radius**2
         sums = np.full(self.n_slices * p, self.slice_weight / self._radius)
         return np.concatenate([sums, pairs, np.full(self._counts, self.count_weight)])
@@ -85,7 +85,7 @@ class SlicedMoments(BoundedSum):
         z = self.whitening.integers(records)[:, :-1]
         one_hot = np.zeros((len(z), self.n_slices))
         one_hot[np.arange(len(z)), self.slice_of[self.bins.index(records)]] = 1.0
-        pairs = (z.T @ z)[np.triu_indices(z.shape[1])]
+        pairs = (z.T @ z)[upper_pairs(z.shape[1])]
         sizes = one_hot.sum(axis=0)[: self._counts]
         return as_integers(np.concatenate([(one_hot.T @ z).ravel(), pairs, sizes]))
 
@@ -129,7 +129,7 @@ class SliceSecondMoments(BoundedSum):
     @property
     def weights(self) -> FloatArray:
         radius = self.whitening.cap * self.whitening.unit
-        row, column = np.triu_indices(self.n_features)
+        row, column = upper_pairs(self.n_features)
         pairs = np.where(row == column, 1.0, np.sqrt(2.0)) / radius**2
         return np.concatenate([np.full(self.n_features, self.slice_weight / radius), pairs])
 
@@ -145,7 +145,7 @@ class SliceSecondMoments(BoundedSum):
     def of(self, records: Records) -> IntArray:
         z = self.whitening.integers(records)[:, :-1]
         slices = self.slice_of[self.bins.index(records)]
-        upper = np.triu_indices(self.n_features)
+        upper = upper_pairs(self.n_features)
         total = np.zeros(self.shape, dtype=np.int64)
         for h in range(self.n_slices):
             members = z[slices == h]

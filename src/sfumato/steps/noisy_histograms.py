@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.release import Release
+from sfumato.sums import upper_pairs
 from sfumato.typing import FloatArray, IntArray
 
 SEEN = 5.5
@@ -58,7 +59,7 @@ def likeliest_window(counts: Release, n: float | None) -> tuple[int, int, float]
     (2, 4, 100.0)
     """
     total = np.concatenate([[0.0], np.cumsum(counts.value)])
-    first, end = np.triu_indices(len(total), 1)
+    first, end = upper_pairs(len(total), 1)
     held = total[end] - total[first]
     there = np.maximum(held, 0.0) if n is None else n
     variance = max(float(counts.noise_std.max()), 1e-9) ** 2

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sfumato.sums import upper_pairs
 from sfumato.typing import FloatArray
 
 LEVELS = np.arange(0.0, 3.01, 0.25)
@@ -52,7 +53,7 @@ def sparse_correlations(matrix: FloatArray, noise_std: float) -> tuple[FloatArra
         return matrix, 1.0
     deviation = np.sqrt(np.maximum(matrix.diagonal(), max(noise_std, 1e-30)))
     units = np.outer(deviation, deviation)
-    above = np.triu_indices(len(matrix), 1)
+    above = upper_pairs(len(matrix), 1)
     variances = (noise_std / np.sqrt(2.0) / units[above]) ** 2
     squares = np.maximum((matrix[above] / units[above]) ** 2 / np.maximum(variances, 1e-300), 1e-300)
     cuts = LEVELS[:, None] ** 2
@@ -92,5 +93,5 @@ def upper_to_full(upper: FloatArray, size: int) -> FloatArray:
            [2., 3.]])
     """
     matrix = np.zeros((size, size))
-    matrix[np.triu_indices(size)] = upper
+    matrix[upper_pairs(size)] = upper
     return matrix + np.triu(matrix, 1).T

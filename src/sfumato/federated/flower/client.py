@@ -11,6 +11,8 @@ from sfumato.errors import InputError
 from sfumato.federated.flower import library
 from sfumato.federated.flower.protocol import reply_to, request_of
 from sfumato.federated.site import Site, answer_or_refuse, handle
+from sfumato.privacy.budget import Budget
+from sfumato.privacy.ledger import FileLedger
 from sfumato.sources import response_kind_of
 from sfumato.sources.files import open_source
 from sfumato.sources.names import find
@@ -36,7 +38,7 @@ def open_site(config: Mapping[str, Any]) -> Site:
     """The site a node was configured to be; lists are written as ``a|b|c``.
 
     Needs name, data, ledger and folder; takes response, features, second, classes, response-kind, person,
-    categorical.COLUMN and seed.
+    categorical.COLUMN, most (epsilon that one run may spend), least (records the site must have) and seed.
     """
     missing = [key for key in NEEDED if key not in config]
     if missing:
@@ -56,5 +58,8 @@ def open_site(config: Mapping[str, Any]) -> Site:
         response_kind=kind,
         person=person,
     )
-    seed = int(told["seed"]) if "seed" in told else None
-    return Site(source, told["ledger"], told["folder"], name=told["name"], random_state=seed)
+    seed, least = (int(told[key]) if key in told else None for key in ("seed", "least"))
+    most = None
+    if "most" in told:
+        most = Budget.approximate(float(told["most"]), FileLedger(told["ledger"]).budget.delta or 1e-6)
+    return Site(source, told["ledger"], told["folder"], name=told["name"], most=most, least=least, random_state=seed)

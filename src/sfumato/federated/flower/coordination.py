@@ -22,7 +22,8 @@ from sfumato.errors import InputError
 from sfumato.federated.coordinator import describe_outcome, fit_remote, write_outcome
 from sfumato.federated.flower import library
 from sfumato.federated.flower.keys import authority, demand_pair, public_keys
-from sfumato.federated.flower.link import FlowerTransport, open_grid
+from sfumato.federated.flower.link import open_grid, pull_replies
+from sfumato.federated.flower.transport import FlowerTransport
 from sfumato.federated.store import Journal
 from sfumato.methods.base import PrivateReducer
 from sfumato.settings.federated import SitesLostError
@@ -78,24 +79,15 @@ def coordinate(
     keys, ca = public_keys(sites), authority(address.ca)
     demand_pair(address.certificate, address.key)
     refuse_if_taken(address.host, address.port)
-    journal = Journal.resume(folder / "run.json", _settings(estimator, limits), anew=limits.anew)
+    journal = Journal.resume(folder / "run.json", settings_of(estimator, limits), anew=limits.anew)
     with _server(address, folder, keys) as secret, open_grid(address.reached_at, ca, secret, keys) as (grid, nodes):
         say(f"waiting for {len(sites)} site(s) on {address.host}:{address.port}; Ctrl-C keeps the run.")
-        transport = FlowerTransport(grid, frozenset(nodes), limits.wait, limits.timeout)
+        transport = FlowerTransport(grid, len(nodes), limits.wait, limits.timeout, frozenset(nodes), pull_replies)
         met = set(transport.nodes.values())
         for path in (path for path, node in zip(sites, nodes, strict=True) if node not in met):
             say(f"the site with the key {path} did not appear within {limits.wait:g} s.")
         try:
-            fitted = fit_remote(
-                estimator,
-                transport,
-                tuple(transport.nodes),
-                minimum=limits.minimum,
-                run=journal,
-                least=limits.least,
-                leave_out=limits.leave_out,
-                own_units=limits.own_units,
-            )
+            fitted = fit_within(limits, estimator, transport, journal)
         except SitesLostError as error:
             raise SitesLostError(f"{error} Start the same command again to go on with this run.") from None
         except library.HTTPError:
@@ -104,6 +96,22 @@ def coordinate(
     write_outcome(fitted, folder / "result")
     journal.forget()
     return describe_outcome(fitted)
+
+
+def fit_within(
+    limits: Limits, estimator: PrivateReducer, transport: FlowerTransport, journal: Journal
+) -> PrivateReducer:
+    """Fit over the sites that a transport met."""
+    return fit_remote(
+        estimator,
+        transport,
+        tuple(transport.nodes),
+        minimum=limits.minimum,
+        run=journal,
+        least=limits.least,
+        leave_out=limits.leave_out,
+        own_units=limits.own_units,
+    )
 
 
 @contextmanager
@@ -130,7 +138,7 @@ def _nodes(folder: Path, keys: Sequence[bytes]) -> Path:
     return folder.absolute() / f"nodes-{hashlib.sha256(b''.join(sorted(keys))).hexdigest()[:12]}.db"
 
 
-def _settings(estimator: PrivateReducer, limits: Limits) -> Mapping[str, Any]:
+def settings_of(estimator: PrivateReducer, limits: Limits) -> Mapping[str, Any]:
     """What makes a run this run and no other."""
     given = {name: repr(value) for name, value in estimator.get_params().items()}
     own = {"least": limits.least, "leave_out": limits.leave_out, "own_units": limits.own_units}

@@ -82,9 +82,8 @@ def serve() -> None:
     """``flower-superlink`` behind the gate; it ends with the process that started it, whatever ends that."""
     parent, secret = int(sys.argv.pop(1)), Path(sys.argv.pop(1)).read_bytes()
     guard = library.Middleware(Gate, password=password_of(secret))
-    library.extensions.get_middleware = lambda: (guard,)  # the outermost of all, says Flower
     library.start_parent_process_monitor(parent)
-    library.flower_superlink()
+    library.serve_behind(guard)
 
 
 if __name__ == "__main__":

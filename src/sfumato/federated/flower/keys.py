@@ -1,7 +1,9 @@
 """What must be there before anything is started: Flower, files, keys and certificates."""
 
+import re
 import ssl
 from collections.abc import Sequence
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,16 @@ from sfumato.federated.flower import library
 
 
 def demand_flower() -> None:
-    """Refuse, with the remedy, where Flower is not installed."""
+    """Refuse, with the remedy, where Flower is not installed, or in a version whose inner parts we do not know."""
     if find_spec("flwr") is None:
         raise InputError("Flower is not installed; run: pip install 'sfumato[federated]'.")
+    (first, least), (other, below) = library.VERSIONS
+    found = version("flwr")
+    if not (first, least) <= tuple(map(int, re.findall(r"\d+", found)[:2])) < (other, below):
+        raise InputError(
+            f"Flower {found} is installed; this needs {first}.{least} or newer, but older than {other}.{below}. Run: "
+            "pip install 'sfumato[federated]'."
+        )
 
 
 def demand_files(**files: Path) -> None:

@@ -1,15 +1,18 @@
 """Every part of Flower that is used here, in one table, imported when it is first asked for.
 
 Flower's commands start a process for every message and run whatever app the server sends; its own protocol clients do
-neither. They are not a public interface, so the version is pinned (``flwr==1.41.0``) and `tests/federated` starts a
-real federation with it.
+neither. They are not a public interface: a range of versions is supported (`VERSIONS`), every name that is not public
+is in this module and in no other, and for each version `tests/federated/test_canary.py` looks whether all are still
+there, and `tests/federated` starts a real federation with it.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from sfumato.errors import InputError
 
+VERSIONS: Final = ((1, 41), (1, 43))
+"""Of Flower, from the first and before the second; the same as in pyproject.toml."""
 _PLACES = {
     "httpx": ("HTTPError", "HTTPStatusError", "TransportError"),
     "cryptography.exceptions": ("UnsupportedAlgorithm",),
@@ -19,6 +22,7 @@ _PLACES = {
     "flwr.app.message": ("remove_content_from_message",),
     "flwr.cli.build": ("build_fab_from_files",),
     "flwr.clientapp": ("ClientApp",),
+    "flwr.serverapp": ("ServerApp",),
     "flwr.common.serde": ("fab_to_proto", "message_to_proto", "run_from_proto"),
     "flwr.proto.control_pb2": ("ListNodesRequest", "RegisterNodeRequest", "StartRunRequest"),
     "flwr.proto.fleet_pb2": (
@@ -76,6 +80,17 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOME[name]), name)
 
 
+def absent_parts() -> list[str]:
+    """What is used here and not there in the version of Flower that is installed; nothing, if it is supported."""
+    found = []
+    for name in _HOME:
+        try:
+            __getattr__(name)
+        except (ImportError, AttributeError):
+            found.append(f"{_HOME[name]}.{name}")
+    return found
+
+
 def stay(client: Any) -> Any:
     """The same client of Flower's, which goes where it was told to and nowhere else.
 
@@ -83,6 +98,41 @@ def stay(client: Any) -> Any:
     """
     client._client.follow_redirects = False
     return client
+
+
+def connect_grid(address: str, ca: bytes, token: str, password: Any, patience: float) -> Any:
+    """Flower's `Grid` for the run that `token` belongs to; `password` lets its requests through our gate."""
+    grid = __getattr__("HttpGrid")(address, root_certificates=ca, token=token)
+    grid._retry_invoker.max_time = patience
+    client = stay(grid._runtime_client)
+    client._interceptors = (*client._interceptors, password)
+    found = client.PullTaskInput(__getattr__("PullTaskInputRequest")())
+    identity = __getattr__("TaskIdentity")  # set on the class itself: Flower's clients read from it who they are
+    identity.task_id, identity.run_id, identity.node_id = found.task_id, found.run.run_id, found.context.node_id
+    grid.set_run(__getattr__("run_from_proto")(found.run))
+    return grid
+
+
+def client_of(grid: Any) -> Any:
+    """The client that a `Grid` speaks through."""
+    return grid._runtime_client
+
+
+def close_at_once(grid: Any) -> None:
+    """Close a `Grid` without waiting for a server that is being stopped."""
+    grid._retry_invoker.max_tries = 1
+    grid.close()
+
+
+def name_message(message: Any, name: str) -> None:
+    """Set a message's id as Flower does: it is not sent along."""
+    message.metadata.__dict__["_message_id"] = name
+
+
+def serve_behind(guard: Any) -> None:
+    """``flower-superlink`` with one more middleware, the outermost of all."""
+    __getattr__("extensions").get_middleware = lambda: (guard,)
+    __getattr__("flower_superlink")()
 
 
 def refuse_certificate(error: Exception, sentence: str) -> None:

@@ -8,18 +8,15 @@ The app that Flower wants for a run is three lines for SuperNodes, which point a
 """
 
 import hashlib
-import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
 from sfumato.federated.flower.gate import Password
-from sfumato.federated.flower.protocol import keep_alive, reply_of, request_to
-from sfumato.settings.federated import SitesLostError
-from sfumato.statistics.wire import dump_json
+from sfumato.federated.flower.protocol import keep_alive
 
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 _SERVER_APP = "flwr-serverapp"
@@ -46,20 +43,12 @@ def open_grid(address: str, ca: bytes, secret: bytes, keys: Sequence[bytes]) -> 
             "a server's certificate must name the host that it listens on.",
         )
         raise InputError(f"the server on {address} does not answer; see its log.") from None
-    grid = library.HttpGrid(address, root_certificates=ca, token=token)
-    grid._retry_invoker.max_time = LOST
-    client = library.stay(grid._runtime_client)
-    client._interceptors = (*client._interceptors, Password(secret))
-    found = client.PullTaskInput(library.PullTaskInputRequest())
-    identity = library.TaskIdentity  # set on the class itself: Flower's clients read from it who they are
-    identity.task_id, identity.run_id, identity.node_id = found.task_id, found.run.run_id, found.context.node_id
-    grid.set_run(library.run_from_proto(found.run))
-    with keep_alive(lambda: grid._runtime_client.SendTaskHeartbeat(library.SendTaskHeartbeatRequest())):
+    grid = library.connect_grid(address, ca, token, Password(secret), LOST)
+    with keep_alive(lambda: library.client_of(grid).SendTaskHeartbeat(library.SendTaskHeartbeatRequest())):
         try:
             yield grid, nodes
         finally:
-            grid._retry_invoker.max_tries = 1  # nobody waits for a server that is being stopped
-            grid.close()
+            library.close_at_once(grid)
 
 
 def pull_replies(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
@@ -67,7 +56,7 @@ def pull_replies(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
 
     Flower's own loop waits minutes for the rest of an upload whose sender died in the middle of it.
     """
-    client = grid._runtime_client
+    client = library.client_of(grid)
     found = client.PullMessages(library.PullAppMessagesRequest(message_ids=ids))
     for head, tree in zip(found.messages_list, found.message_object_trees, strict=True):
         run = head.metadata.run_id
@@ -101,7 +90,7 @@ def _refuse_unless_guarded(address: str, ca: bytes) -> None:
             if error.response.status_code == 403:
                 return
     raise InputError(
-        f"the server on {address} lets strangers admit nodes; install the version of Flower that is pinned."
+        f"the server on {address} lets strangers admit nodes; install a version of Flower that is supported."
     )
 
 
@@ -157,81 +146,3 @@ def build_app() -> bytes:
     files = {"pyproject.toml": _PROJECT, "sfumato_federation/__init__.py": b"", "sfumato_federation/client.py": _CLIENT}
     built: bytes = library.build_fab_from_files(files)[0]
     return built
-
-
-FACTS = dump_json({"ask": "facts"})
-PAUSE = 0.1
-"""Seconds between two looks at who is there and what has come; Flower's own loop waits 3."""
-ATTEMPT = 30.0
-"""Seconds after which a question is sent again, then twice as many; a site that has its answer repeats it."""
-
-
-class FlowerTransport:
-    """Messages over a Flower `Grid` to the nodes that we admitted, whoever else is there.
-
-    The names of the sites are learnt from their first reply.
-    """
-
-    def __init__(self, grid: Any, admitted: frozenset[int], wait: float, timeout: float) -> None:
-        self._grid = grid
-        self._timeout = timeout
-        self.nodes: dict[str, int] = {}
-        self._first: dict[str, tuple[str, bytes]] = {}
-        self._meet(admitted, wait)
-
-    def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
-        """Replies by site; who is slow or gone is absent."""
-        if set(requests.values()) == {FACTS}:
-            return self._first
-        names = {self.nodes[name]: name for name in requests}
-        replies = self._exchange({node: requests[name] for node, name in names.items()})
-        return {names[node]: reply for node, reply in replies.items() if node in names}
-
-    def _meet(self, admitted: frozenset[int], wait: float) -> None:
-        """Ask everybody who is there for the public facts until all have told them; asking costs nothing."""
-        end = time.monotonic() + wait
-        while len(self.nodes) < len(admitted) and time.monotonic() < end:
-            there = (admitted - set(self.nodes.values())) & set(self._grid.get_node_ids())
-            for node, reply in sorted(self._exchange(dict.fromkeys(there, FACTS)).items()):
-                name = _name(reply[0], node)
-                if name in self.nodes:
-                    raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
-                self.nodes[name], self._first[name] = node, reply
-            time.sleep(PAUSE)
-
-    def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:
-        """Ask until all have answered or the time is over; who comes back in time is asked again, which is free."""
-        replies: dict[int, tuple[str, bytes]] = {}
-        end, seconds = time.monotonic() + self._timeout, ATTEMPT
-        while (left := requests.keys() - replies.keys()) and time.monotonic() < end:
-            there = left & set(self._grid.get_node_ids())
-            if there:
-                patience = max(min(end - time.monotonic(), seconds), 1.0)
-                replies |= self._attempt({node: requests[node] for node in sorted(there)}, patience)
-                seconds *= 2.0  # who is only slow gets the time it needs
-            time.sleep(PAUSE if left - replies.keys() else 0.0)
-        return replies
-
-    def _attempt(self, requests: Mapping[int, str], seconds: float) -> dict[int, tuple[str, bytes]]:
-        """Send, and take replies as they come, for a while; one reply to each message counts."""
-        ids = self._grid.push_messages([request_to(node, text, seconds) for node, text in requests.items()])
-        asked, replies = dict(zip(ids, requests, strict=True)), {}
-        asked.pop(None, None)  # the id of a message that the server did not take
-        end = time.monotonic() + seconds
-        while asked and time.monotonic() < end:
-            for answered, message in pull_replies(self._grid, list(asked)):
-                node, record = asked.pop(answered, None), reply_of(message)
-                if node is not None and record is not None:
-                    replies[node] = record
-            if asked:
-                time.sleep(PAUSE)
-        return replies
-
-
-def _name(head: str, node: int) -> str:
-    try:
-        data = json.loads(head)
-    except ValueError:
-        return str(node)
-    name = data.get("name") if isinstance(data, dict) else None
-    return name if isinstance(name, str) and 0 < len(name) <= 100 else str(node)

@@ -252,13 +252,16 @@ class FileLedger(Ledger):
         if self.rehearsal or any(isinstance(event, NoGuarantee) for event in self.events):
             return super().guarantee
         if self._passed():  # a repair booked what was lost, or a merge what others had spent
-            return (
-                f"No guarantee of {self.budget.describe()}: the releases recorded in {self.path.name} {self._cost()}."
-            )
+            return f"No guarantee of {self.budget.describe()}: the releases recorded in {self._called} {self._cost()}."
         return (
-            f"The {len(self)} releases recorded in {self.path.name} so far, and all that its cap still admits, are "
+            f"The {len(self)} releases recorded in {self._called} so far, and all that its cap still admits, are "
             f"differentially private with {self.budget.describe()} with respect to {self.neighbours}."
         )
+
+    @property
+    def _called(self) -> str:
+        """What the guarantee calls the account."""
+        return self.path.name
 
     @property
     def _one_plan(self) -> bool:

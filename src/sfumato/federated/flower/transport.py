@@ -1,0 +1,114 @@
+"""The messages of a run over a Flower `Grid`: what a coordinator needs of it, and nothing that is not public."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sfumato.federated.flower.protocol import reply_of, request_to
+from sfumato.settings.federated import SitesLostError
+from sfumato.statistics.wire import dump_json
+
+FACTS = dump_json({"ask": "facts"})
+PAUSE = 0.1
+"""Seconds between two looks at who is there and what has come; Flower's own loop waits 3."""
+ATTEMPT = 30.0
+"""Seconds after which a question is sent again, then twice as many; a site that has its answer repeats it."""
+
+
+Pull = Callable[[Any, Sequence[str]], Iterable[tuple[str, Any]]]
+
+
+def pull_messages(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Replies to these messages that are there, each with the id of the message it answers."""
+    for message in grid.pull_messages(ids):
+        yield message.metadata.reply_to_message_id, message
+
+
+class FlowerTransport:
+    """Messages over a Flower `Grid`. The names of the sites are learnt from their first reply.
+
+    Parameters
+    ----------
+    grid : Grid
+    count : int
+        Nodes to wait for, `wait` seconds at most.
+    wait, timeout : float
+        Seconds until the sites appear, and for each answer.
+    admitted : frozenset of int, optional
+        The nodes to talk to, whoever else is there; all of them if not given.
+    pull : callable
+        How replies are taken from the grid.
+    """
+
+    def __init__(
+        self,
+        grid: Any,
+        count: int,
+        wait: float,
+        timeout: float,
+        admitted: frozenset[int] | None = None,
+        pull: Pull = pull_messages,
+    ) -> None:
+        self._grid, self._timeout, self._admitted, self._pull = grid, timeout, admitted, pull
+        self.nodes: dict[str, int] = {}
+        self._first: dict[str, tuple[str, bytes]] = {}
+        self._meet(count, wait)
+
+    def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
+        """Replies by site; who is slow or gone is absent."""
+        if set(requests.values()) == {FACTS}:
+            return self._first
+        names = {self.nodes[name]: name for name in requests}
+        replies = self._exchange({node: requests[name] for node, name in names.items()})
+        return {names[node]: reply for node, reply in replies.items() if node in names}
+
+    def _meet(self, count: int, wait: float) -> None:
+        """Ask everybody who is there for the public facts until all have told them; asking costs nothing."""
+        end = time.monotonic() + wait
+        while len(self.nodes) < count and time.monotonic() < end:
+            there = set(self._grid.get_node_ids()) - set(self.nodes.values())
+            there = there if self._admitted is None else there & self._admitted
+            for node, reply in sorted(self._exchange(dict.fromkeys(there, FACTS)).items()):
+                name = _name(reply[0], node)
+                if name in self.nodes:
+                    raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
+                self.nodes[name], self._first[name] = node, reply
+            time.sleep(PAUSE)
+
+    def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:
+        """Ask until all have answered or the time is over; who comes back in time is asked again, which is free."""
+        replies: dict[int, tuple[str, bytes]] = {}
+        end, seconds = time.monotonic() + self._timeout, ATTEMPT
+        while (left := requests.keys() - replies.keys()) and time.monotonic() < end:
+            there = left & set(self._grid.get_node_ids())
+            if there:
+                patience = max(min(end - time.monotonic(), seconds), 1.0)
+                replies |= self._attempt({node: requests[node] for node in sorted(there)}, patience)
+                seconds *= 2.0  # who is only slow gets the time it needs
+            time.sleep(PAUSE if left - replies.keys() else 0.0)
+        return replies
+
+    def _attempt(self, requests: Mapping[int, str], seconds: float) -> dict[int, tuple[str, bytes]]:
+        """Send, and take replies as they come, for a while; one reply to each message counts."""
+        ids = self._grid.push_messages([request_to(node, text, seconds) for node, text in requests.items()])
+        asked, replies = dict(zip(ids, requests, strict=True)), {}
+        asked.pop(None, None)  # the id of a message that the server did not take
+        end = time.monotonic() + seconds
+        while asked and time.monotonic() < end:
+            for answered, message in self._pull(self._grid, list(asked)):
+                node, record = asked.pop(answered, None), reply_of(message)
+                if node is not None and record is not None:
+                    replies[node] = record
+            if asked:
+                time.sleep(PAUSE)
+        return replies
+
+
+def _name(head: str, node: int) -> str:
+    try:
+        data = json.loads(head)
+    except ValueError:
+        return str(node)
+    name = data.get("name") if isinstance(data, dict) else None
+    return name if isinstance(name, str) and 0 < len(name) <= 100 else str(node)
