@@ -12,9 +12,10 @@ from sfumato.federated.remote import facts_from, release_from
 from sfumato.federated.site import Site, handle
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.terms import Terms
-from sfumato.local.forms import answers_from, from_text, to_text
+from sfumato.local.forms import Sheet, answers_from, from_text, to_text
 from sfumato.local.numbers import NumberRandomiser
 from sfumato.local.slices import SliceRandomiser
+from sfumato.local.waves import Survey
 from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.plan import Line
 from sfumato.records import Records, Response
@@ -109,4 +110,17 @@ def forms(rng, folder):
     answers_from([pick(rng, [0.0, 1.0, 0.5, np.nan, 1e300, -3.0]) for _ in range(3)], read, rehearsal)
 
 
-ENTRIES = {"federated questions": questions, "site messages": messages, "uploads": uploads, "local forms": forms}
+def sheets(rng, folder):
+    """The header of a wave of questions or answers."""
+    survey = Survey.plan(1.0, 60, 4, "k", edges=pick(rng, [None, (0.0, 1.0)]))
+    sheet = Sheet.from_text(odd_json(rng, Sheet(survey, 1, "y", "id", "threshold", 60, False).to_text()))
+    assert len(sheet.survey.wave_of(range(5))) == 5
+
+
+ENTRIES = {
+    "federated questions": questions,
+    "site messages": messages,
+    "uploads": uploads,
+    "local forms": forms,
+    "survey sheets": sheets,
+}

@@ -15,6 +15,9 @@ from sfumato.audit.controls import broken_fits
 from sfumato.audit.hostile import Hostile, Table, forges
 from sfumato.audit.replays import NEIGHBOURS, federations, replay_markdown, runs, subjects, ways
 from sfumato.audit.tape import fingerprint
+from sfumato.local import Survey, ThresholdRandomiser
+from sfumato.local.waves import run_survey
+from sfumato.privacy.noise import SeededNoise
 
 ROWS = {(run.name, run.relation, run.way): run for run in runs()}
 ARRAYS = [key for key in ROWS if key[2] in ("array", "sites")]
@@ -216,3 +219,27 @@ def test_the_table_names_what_was_found():
     run = ROWS["PrivatePCA one-shot", "replace", "array"]
     assert "| PrivatePCA one-shot | replace | array | 2 |" in replay_markdown([run.row(2, 0)])
     assert set(federations("replace")) <= {run.name for run in runs(", sites")}
+
+
+@pytest.mark.parametrize("leaks", [False, True])
+def test_a_survey_whose_later_questions_look_at_true_labels_is_caught(leaks):
+    """The honest one asks the neighbour the same questions; the other does not, and is found out by that."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((40, 2))
+    y = x[:, 0] + 0.1 * rng.standard_normal(40)
+    survey = Survey.plan(1.0, 40, 3, "key", edges=[-1.0, 0.0, 1.0])
+    first = int(np.flatnonzero(survey.wave_of(range(40)) == 0)[0])
+
+    def fit(values):
+        class Peeping(Survey):
+            def ask(self, wave, x, asked, answers):
+                form = Survey.ask(self, wave, x, asked, answers)
+                return ThresholdRandomiser(self.epsilon, form.thresholds + (values.mean() if wave else 0.0))
+
+        chosen = (Peeping if leaks else Survey)(survey.epsilon, survey.shares, 0, survey.key, survey.edges)
+        answers, rows = run_survey(chosen, x, values, SeededNoise(1))
+        return LabelPrivateSIR(n_directions=1).fit(x[rows], answers)
+
+    found = replay(fit, y, np.where(np.arange(40) == first, 50.0, y))
+    assert found.questions == 3
+    assert found.findings == (("devices: the question differs",) if leaks else ())

@@ -7,6 +7,7 @@ Prints what came of it as JSON: ``python public_app.py FOLDER``.
 import json
 import sys
 import tomllib
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
@@ -29,10 +30,10 @@ class Places(dict):
 
 
 class Here(Grid):
-    """Nodes of this process: node id, and the settings of its node."""
+    """Nodes of this process: node id, and the settings of its node. It is lost after so many messages."""
 
-    def __init__(self, app, nodes):
-        self._app, self._nodes, self._replies = app, nodes, {}
+    def __init__(self, app, nodes, lasts):
+        self._app, self._nodes, self._replies, self._lasts = app, nodes, {}, lasts
 
     def set_run(self, run):
         raise NotImplementedError
@@ -49,6 +50,8 @@ class Here(Grid):
 
     def push_messages(self, messages):
         for message in messages:
+            if len(self._replies) == self._lasts:
+                raise ConnectionError
             name, node = f"message-{len(self._replies)}", message.metadata.dst_node_id
             message.metadata.__dict__["_message_id"] = name
             context = Context(1, node, self._nodes[node], RecordDict({}), {})
@@ -79,7 +82,9 @@ def main(folder):
     config = tomllib.loads((example / "pyproject.toml").read_text())["tool"]["flwr"]["app"]["config"]
     nodes = {int(key): value for key, value in json.loads((folder / "nodes.json").read_text()).items()}
     told = config | json.loads((folder / "config.json").read_text())
-    server(Here(client, nodes), Context(1, 1, {}, RecordDict({}), told))
+    for lasts in (11, 1000):  # the first run ends in the middle of its lines, the second goes on with it
+        with suppress(ConnectionError):
+            server(Here(client, nodes, lasts), Context(1, 1, {}, RecordDict({}), told))
     print(json.dumps({"version": version("flwr"), "asked": sorted(places.asked)}))
 
 

@@ -42,7 +42,7 @@ def sites(folder, names=("north", "south", "west")):
 
 
 @pytest.mark.skipif(not (FLOWER / "python").exists(), reason="there is no .venv-flower; `make test` creates it")
-def test_the_app_fits_what_a_simulation_fits_and_uses_public_names_alone(tmp_path):
+def test_the_app_goes_on_with_a_run_fits_what_a_simulation_fits_and_uses_public_names_alone(tmp_path):
     parts, settings = sites(tmp_path)
     nodes = {11 + i: each for i, each in enumerate(settings.values())}
     (tmp_path / "nodes.json").write_text(json.dumps(nodes))
@@ -51,7 +51,7 @@ def test_the_app_fits_what_a_simulation_fits_and_uses_public_names_alone(tmp_pat
     environment = {**os.environ, "FLWR_HOME": str(tmp_path / "home"), "FLWR_TELEMETRY_ENABLED": "0"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONG)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 direction(s) from 3 site(s)" in done.stdout
+    assert done.stdout.count("waiting for 3 site(s)") == 2 and done.stdout.count("1 direction(s) from 3 site(s)") == 1
     assert set(json.loads(done.stdout.splitlines()[-1])["asked"]) == PUBLIC
     here = simulate(HERE, parts)
     agrees(tmp_path, here)
