@@ -10,7 +10,6 @@ from sfumato.records import Response
 from sfumato.simulate import he
 from sfumato.sources import ArraySource
 
-
 collect_ignore = ["public_app.py"]  # for an environment with Flower; doctests would import it in this one
 
 
