@@ -10,6 +10,8 @@ from sfumato.records import Response
 from sfumato.simulate import he
 from sfumato.sources import ArraySource
 
+collect_ignore = ["public_app.py"]  # for an environment with Flower; doctests would import it in this one
+
 
 class Consortium:
     """Sites on disk; a new `Site` for every message, as Flower does it. `faults` alter what a site replies."""

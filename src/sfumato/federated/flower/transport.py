@@ -10,8 +10,10 @@ from sfumato.settings.federated import SitesLostError
 from sfumato.statistics.wire import dump_json
 
 FACTS = dump_json({"ask": "facts"})
-PAUSE = 0.1
-"""Seconds between two looks at who is there and what has come; Flower's own loop waits 3."""
+PAUSE, LATE = 0.1, 2.0
+"""Seconds between two looks at who is there and what has come, at first and after a while; Flower's own loop waits 3.
+
+In between it is a tenth of what was waited already: an answer that took a minute is not found much later."""
 ATTEMPT = 30.0
 """Seconds after which a question is sent again, then twice as many; a site that has its answer repeats it."""
 
@@ -94,14 +96,14 @@ class FlowerTransport:
         ids = self._grid.push_messages([request_to(node, text, seconds) for node, text in requests.items()])
         asked, replies = dict(zip(ids, requests, strict=True)), {}
         asked.pop(None, None)  # the id of a message that the server did not take
-        end = time.monotonic() + seconds
-        while asked and time.monotonic() < end:
+        begun = time.monotonic()
+        while asked and (waited := time.monotonic() - begun) < seconds:
             for answered, message in self._pull(self._grid, list(asked)):
                 node, record = asked.pop(answered, None), reply_of(message)
                 if node is not None and record is not None:
                     replies[node] = record
             if asked:
-                time.sleep(PAUSE)
+                time.sleep(min(max(PAUSE, waited / 10.0), LATE))
         return replies
 
 
