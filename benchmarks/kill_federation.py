@@ -150,7 +150,8 @@ def examine(made, outcome, before, party, tally):
             continue
         accounts = {run.id: run for run in ledger.runs()}
         known = set()
-        for path in made.answers(name, "*/terms.json"):
+        every = sorted(made.answers(name, "*/terms.json"), key=lambda path: path.stat().st_mtime)
+        for path in every:
             kept = json.loads(path.read_text())
             known.add(kept["account"])
             if path.parent.name in before[name]:
@@ -159,7 +160,8 @@ def examine(made, outcome, before, party, tally):
             paid = Counter(entry.purpose for _, entry in run.entries)
             lines = {line: KNOWN[line].purpose for line, _ in kept["terms"]["shares"]}
             sent = {line for line in lines if (path.parent / f"{line.replace(' ', '-')}.npy").exists()}
-            heard = {line for line, sites in outcome["uploaded_bytes"].items() if line in lines and name in sites}
+            last = outcome["uploaded_bytes"] if path == every[-1] else {}  # the outcome is that of the last run
+            heard = {line for line, sites in last.items() if line in lines and name in sites}
             tally.releases += len(run.entries)
             tally.under_reported += sum(not paid[lines[line]] for line in sent | heard)
             tally.paid_twice += sum(count - 1 for count in paid.values())
@@ -243,6 +245,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    os.environ["PYTHONPATH"] = str(Path(__file__).parents[1] / "src")  # what is started runs the sources beside this
     command = f"python -m benchmarks.kill_federation --kills {given.kills} --seed {given.seed}"
     began = time.monotonic()
 

@@ -298,3 +298,19 @@ def test_a_server_is_found_where_it_listens_by_either_version_of_the_protocol(ho
         await_listener(host, port, server, log, seconds=60.0)
     files = (tmp_path / "ca", tmp_path / "certificate", tmp_path / "key")
     assert Address(host, port, *files).reached_at == f"{reached}:{port}"
+
+
+def test_databases_of_sites_long_gone_are_deleted_and_no_others(tmp_path):
+    from sfumato.federated.flower.coordination import FORGOTTEN, clean_databases
+
+    for name, age in (
+        ("nodes-aa.db", 2),
+        ("nodes-bb.db", 2),
+        ("nodes-bb.db-wal", 2),
+        ("nodes-cc.db", 0),
+        ("other.db", 2),
+    ):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time.time() - age * FORGOTTEN,) * 2)
+    clean_databases(tmp_path, "nodes-aa.db")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["nodes-aa.db", "nodes-cc.db", "other.db"]

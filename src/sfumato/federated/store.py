@@ -31,6 +31,15 @@ from sfumato.statistics.wire import RefusedError, dump_json
 from sfumato.typing import FloatArray
 
 
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk: a file that is synced may still be nowhere without them."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 class Store:
     """A folder per run. Names of runs are hexadecimal (checked by `run_from`), names of lines come from the plan."""
 
@@ -53,6 +62,7 @@ class Store:
     def begin(self, run: str, terms: dict[str, Any], account: str) -> None:
         """Remember accepted terms and the run of the ledger they were reserved under."""
         (self._folder / run).mkdir(parents=True, exist_ok=True)
+        sync_folder(self._folder)
         self._write(self._folder / run / "terms.json", dump_json({"terms": terms, "account": account}).encode())
 
     def terms(self, run: str) -> tuple[dict[str, Any], str] | None:
@@ -85,6 +95,7 @@ class Store:
                 os.fsync(file.fileno())
         except FileExistsError:
             raise RefusedError(f"line {line!r} is being answered.") from None
+        sync_folder(self._folder / run)  # before anything is charged: a power cut must not forget that it was
 
     def keep(self, run: str, line: str, value: FloatArray) -> None:
         """Store the answer before it is sent."""
@@ -96,6 +107,7 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)
+        sync_folder(target.parent)
 
     def _path(self, run: str, line: str, kind: str) -> Path:
         return self._folder / run / f"{re.sub('[^a-z0-9]', '-', line)}.{kind}"
@@ -108,6 +120,7 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
+        sync_folder(path.parent)
 
 
 class RunLedger(FileLedger):
@@ -257,3 +270,4 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, self._path)
+        sync_folder(self._path.parent)

@@ -28,6 +28,8 @@ from sfumato.federated.store import Journal
 from sfumato.methods.base import PrivateReducer
 from sfumato.settings.federated import SitesLostError
 
+FORGOTTEN = 30 * 24 * 3600.0
+"""Seconds after which the server's notes of other sets of sites are deleted; they hold uploads, which are noisy."""
 START = 120.0
 """Seconds a server may take to start on a busy machine."""
 
@@ -135,7 +137,16 @@ def _server(address: Address, folder: Path, keys: Sequence[bytes]) -> Iterator[b
 
 def _nodes(folder: Path, keys: Sequence[bytes]) -> Path:
     """Where the server remembers these sites and no others: a SuperNode of Flower's ends if it is forgotten."""
-    return folder.absolute() / f"nodes-{hashlib.sha256(b''.join(sorted(keys))).hexdigest()[:12]}.db"
+    name = f"nodes-{hashlib.sha256(b''.join(sorted(keys))).hexdigest()[:12]}.db"
+    clean_databases(folder, name)
+    return folder.absolute() / name
+
+
+def clean_databases(folder: Path, kept: str) -> None:
+    """Delete what servers noted for other sets of sites that nobody has used for a month."""
+    for path in folder.glob("nodes-*.db*"):
+        if not path.name.startswith(kept) and time.time() - path.stat().st_mtime > FORGOTTEN:
+            path.unlink(missing_ok=True)
 
 
 def settings_of(estimator: PrivateReducer, limits: Limits) -> Mapping[str, Any]:
