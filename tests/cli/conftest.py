@@ -63,8 +63,9 @@ def start(here):
 
 
 def _hear_interrupts() -> None:
-    """A shell that runs the tests in the background makes them, and what they start, deaf to SIGINT."""
+    """A shell that runs the tests in the background, or nohup, makes them, and what they start, deaf to signals."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 FIT = ("fit", "patients.csv", "-y", "los", "--features", "age,weight,dose", "--bounds", "bounds.toml")
