@@ -8,9 +8,9 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import PathFinder
 
 FEW = {
-    "sfumato.forecast.assessment": {"BATCH": 3, "BATCHES": 1, "POPULATIONS": 1, "EACH": 2},
+    "sfumato.forecast.assessment": {"BATCH": 3, "BATCHES": 1, "POPULATIONS": 1, "EACH": 2, "TAILS": 1},
     "sfumato.forecast.belief": {"PILOTS": 1, "PROBES": 1},
-    "sfumato.forecast.family": {"PILOTS": 1, "TAILS": 1},
+    "sfumato.forecast.family": {"PILOTS": 1},
     "sfumato.forecast.prospect": {"DRAWS": 2},
     "sfumato.report.build": {"DRAWS": 1, "USUAL_DRAWS": 1},
 }

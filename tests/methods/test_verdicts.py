@@ -110,3 +110,17 @@ def test_a_declared_class_without_records_is_told_from_the_others(kind):
     x = np.random.default_rng(0).normal(size=(3_000, 3))
     fit = kind(bounds=Bounds(-5, 5), classes=[0, 1, 7], random_state=0).fit(x, (x[:, 0] > 0).astype(int))
     assert fit.unseen_classes_ == (7,)
+
+
+@pytest.mark.judged
+def test_skewed_features_are_no_finding_where_classes_are_unequal():
+    found = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(10_000, 8)) + 0.8 * rng.normal(size=(10_000, 1))
+        x[:, 1::4] = x[:, 1::4] > 1.2
+        x[:, 2::4] = np.where(x[:, 2::4] > 0.6, np.exp(x[:, 2::4]), 0.0)
+        y = rng.choice(3, p=[0.5, 0.3, 0.2], size=10_000)
+        known = {"bounds": Bounds(x.min(axis=0), x.max(axis=0)), "classes": [0, 1, 2], "method": "descent"}
+        found.append(PrivateSIR(**known, n_directions=1, random_state=seed).fit(x, y).verdict_.level != "noise")
+    assert sum(found) <= 1

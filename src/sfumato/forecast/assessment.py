@@ -6,7 +6,7 @@ post-processing of releases: no record is looked at again, and nothing is spent.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import cycle
@@ -27,6 +27,8 @@ BATCH, BATCHES = 15, 4
 """Stand-ins of a test are made by batches, until the answer is clear."""
 MOST = 6
 """Most directions that are tested."""
+TAILS = 5
+"""Populations of which the stand-ins of the first test are made in turn: how heavy tails are is known roughly."""
 PILOTS = 12
 POPULATIONS, EACH = 6, 8
 """Populations that the releases leave possible, and fits on fresh samples of each."""
@@ -91,8 +93,8 @@ def seeded(evidence: Evidence) -> np.random.Generator:
     return np.random.default_rng([int(word) for word in bits[:8]])
 
 
-Null = Callable[[int, np.random.Generator], Sequence[Records]]
-"""From j to points for populations with the first j directions alone, one as likely as the other."""
+Null = Callable[[int, np.random.Generator], Records]
+"""From j to points for a population with the first j directions alone."""
 Look = Callable[[Records, np.random.Generator], FloatArray]
 """The numbers that a fit on a sample of such a population shows, one for each direction, largest first."""
 
@@ -106,7 +108,8 @@ def test_each(observed: FloatArray, most: int, null: Null, look: Look, evidence:
     rng, p_values, edge = seeded(evidence), [], np.nan
     with one_blas_thread():
         for j in range(min(MOST, most, len(observed))):
-            shown = (float(first_of(look(points, rng), j + 1)[j]) for points in cycle(null(j, rng)))
+            populations = [null(j, rng) for _ in range(1 if j else TAILS)]
+            shown = (float(first_of(look(points, rng), j + 1)[j]) for points in cycle(populations))
             p_value, passed = _compare(float(observed[j]), shown)
             p_values.append(p_value)
             edge = passed if j == 0 else edge
@@ -170,10 +173,6 @@ class Assessment(ABC):
     def null(self, j: int, rng: np.random.Generator) -> Records:
         """Points for a population with the first j directions alone."""
 
-    def nulls(self, j: int, rng: np.random.Generator) -> Sequence[Records]:
-        """The same for several populations, where one leaves out what is not known."""
-        return (self.null(j, rng),)
-
     @abstractmethod
     def look(self, points: Records, rng: np.random.Generator) -> FloatArray:
         """What a fit on a sample of the points shows, to be tested."""
@@ -219,7 +218,7 @@ class Assessment(ABC):
         if len(self.choice.p_values) or not self.testable:
             return self.choice
         observed = self.choice.singular_values
-        p_values, edge = test_each(observed, self.most, self.nulls, self.look, self.evidence)
+        p_values, edge = test_each(observed, self.most, self.null, self.look, self.evidence)
         return replace(self.choice, p_values=p_values, edge=edge)
 
     def fitted(self, door: StandIn, units: FloatArray | None = None) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from sfumato.forecast.assessment import PILOTS, Assessment, first_of, sampled, seeded, test_each
-from sfumato.forecast.described import HIDDEN, SHARP, Described, describe
+from sfumato.forecast.described import HIDDEN, Described, describe
 from sfumato.forecast.evidence import Evidence, Seen
 from sfumato.privacy.asking import drive
 from sfumato.records import Records
@@ -28,7 +28,7 @@ def choose_by_test(evidence: Evidence, first: Links) -> Choice:
     p_values, edge = test_each(
         observed,
         len(observed),
-        lambda j, rng: (with_directions(evidence, first, j, rng),),
+        lambda j, rng: with_directions(evidence, first, j, rng),
         lambda points, rng: _look(evidence, points, rng),
         evidence,
     )
@@ -64,13 +64,13 @@ def with_next(first: Links, links: Links, k: int, probabilities: FloatArray) -> 
 def with_directions(evidence: Evidence, first: Links, j: int, rng: np.random.Generator) -> Records:
     """The population with the first j links, so strong that about the same singular values come out."""
     if j == 0:
-        return describe(evidence, rng, shape=SHARP).points
+        return describe(evidence, rng, tested=True).points
     links, factors = _leading(first, j), np.full(j, 0.8)
     for _ in range(3):
-        points = describe(evidence, rng, links, evidence.slopes(links) * factors, SHARP).points
+        points = describe(evidence, rng, links, evidence.slopes(links) * factors, tested=True).points
         seen = [first_of(_look(evidence, points, rng), j) for _ in range(12)]
         factors = np.clip(factors * first.strengths[:j] / np.maximum(np.median(seen, axis=0), 1e-300), 0.05, 3.0)
-    return describe(evidence, rng, links, evidence.slopes(links) * factors, SHARP).points
+    return describe(evidence, rng, links, evidence.slopes(links) * factors, tested=True).points
 
 
 @dataclass(frozen=True, slots=True)

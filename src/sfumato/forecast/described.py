@@ -24,8 +24,7 @@ LEAST, HIDDEN = 0.5, 0.1
 """Least variance of a direction of x, as part of what noise alone may show: as much as is likely, and as little as
 a fit may still see something of."""
 SHAPE, SHARP = 3.0, 0.5
-"""Of the gamma distribution of a skewed coordinate, usually and for a test. Skewness, which no release tells, lets
-clipping take more from one end of y than from the other, and looks like a dependence. A test that takes x for more
+"""Of the gamma distribution of a skewed coordinate, usually and, at least, for a test. Skewness lets clipping take more from one end of y than from the other, and looks like a dependence. A test that takes x for more
 skewed than it is announces less; one that takes it for less announces what is not there."""
 TAMEST, MOST_KURTOSIS = 3.0 + 6.0 / SHARP, 1000.0
 """Of a coordinate as skewed as that, and of events so rare that hardly any point is one."""
@@ -45,7 +44,7 @@ def describe(
     rng: np.random.Generator,
     links: Links | None = None,
     slopes: FloatArray | None = None,
-    shape: float = SHAPE,
+    tested: bool = False,
     least: float = LEAST,
 ) -> Described:
     """Points that the releases describe, with y depending on x by some links (none: not at all).
@@ -61,8 +60,8 @@ def describe(
     links : Links, optional
     slopes : ndarray of shape (p, r), optional
         Of the linked functions on x, if not those that the fit found.
-    shape : float
-        How skewed the coordinates are, less for larger values.
+    tested : bool
+        Whether something is tested: features are then as skewed as the releases leave likely.
     least : float
         Least variance of a direction, as part of what noise alone may show.
     """
@@ -72,7 +71,8 @@ def describe(
         slopes = np.zeros((p, 0)) if links is None else evidence.slopes(links)
     functions = np.zeros((len(place), 0)) if links is None else links.functions[place]
     linked = _Linked(place, functions - functions.mean(axis=0), slopes)
-    return _moved(evidence, place, linked, skewed(len(place), p, shape, rng), least)
+    noise, most = _coordinates(evidence, len(place), tested, rng)
+    return _moved(evidence, place, linked, noise, least, most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,11 +112,18 @@ def describe_curves(
     p, groups = len(evidence.whitening.mean), int(curves.group_of.max()) + 1
     place = _bins(evidence.ranks.probabilities, max(4 * POINTS, 20 * p, 4 * p * groups), rng)
     curved = _Curved(place, curves.group_of[place], curves)
+    noise, most = _coordinates(evidence, len(place), tested, rng)
+    return _moved(evidence, place, curved, noise, HIDDEN if tested else least, most)
+
+
+def _coordinates(
+    evidence: Evidence, size: int, tested: bool, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray | float]:
+    """Coordinates of points, and the most that features may vary in half widths, if they have such tails."""
     if not tested:
-        return _moved(evidence, place, curved, skewed(len(place), p, SHAPE, rng), least)
+        return skewed(size, len(evidence.whitening.mean), SHAPE, rng), np.inf
     kurtosis, farthest = possible_kurtosis(evidence, rng)
-    most = np.where(kurtosis > TAMEST, farthest**2 / kurtosis, np.inf)
-    return _moved(evidence, place, curved, heavy(len(place), kurtosis, rng), HIDDEN, most)
+    return heavy(size, kurtosis, rng), np.where(kurtosis > TAMEST, farthest**2 / kurtosis, np.inf)
 
 
 def skewed(size: int, p: int, shape: float, rng: np.random.Generator) -> FloatArray:

@@ -30,8 +30,6 @@ from sfumato.typing import FloatArray
 
 STRONGEST = 0.97
 """Largest correlation of a pair."""
-TAILS = 5
-"""Populations with tails that the releases leave possible, of which the stand-ins of a test are made in turn."""
 POSSIBLE = 1e-4, 4.0
 """Square of what changes of a score are multiplied by, over what was seen."""
 
@@ -151,10 +149,6 @@ class CurvedBelief(RowsFound):
         factors = np.zeros(len(self.curves.directions.T))
         factors[:j] = self._factors.likely[:j]
         return describe_curves(self.evidence, rng, self.curves.times(factors), tested=True).points
-
-    def nulls(self, j: int, rng: np.random.Generator) -> list[Records]:
-        """Several, since the tails of features, by which second moments vary, are known roughly."""
-        return [self.null(j, rng) for _ in range(TAILS)]
 
     @cached_property
     def _factors(self) -> Factors:
