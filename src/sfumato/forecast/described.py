@@ -24,8 +24,9 @@ LEAST, HIDDEN = 0.5, 0.1
 """Least variance of a direction of x, as part of what noise alone may show: as much as is likely, and as little as
 a fit may still see something of."""
 SHAPE, SHARP = 3.0, 0.5
-"""Of the gamma distribution of a skewed coordinate, usually and, at least, for a test. Skewness lets clipping take more from one end of y than from the other, and looks like a dependence. A test that takes x for more
-skewed than it is announces less; one that takes it for less announces what is not there."""
+"""Of the gamma distribution of a skewed coordinate, usually and, at least, for a test. Skewness lets clipping take more
+from one end of y than from the other, and looks like a dependence. A test that takes x for more skewed than it is
+announces less; one that takes it for less announces what is not there."""
 TAMEST, MOST_KURTOSIS = 3.0 + 6.0 / SHARP, 1000.0
 """Of a coordinate as skewed as that, and of events so rare that hardly any point is one."""
 
