@@ -135,12 +135,14 @@ class Draft:
             note(f"what was paid for and not put in place is kept in {self._folder.absolute()}.")
 
     def _publish(self, instead_of: str) -> None:
+        from sfumato.privacy.ledger.disk import sync
+
         if instead_of:
             (self.target / instead_of).unlink(missing_ok=True)
         for path in self._folder.iterdir():
-            _sync(path)
+            sync(path)
             os.replace(path, self.target / path.name)
-        _sync(self.target)
+        sync(self.target)
 
     def _rescue(self, write: Callable[[Path], object]) -> Path:
         """Write the results once more, where there is room."""
@@ -191,12 +193,3 @@ def _hold(path: Path) -> None:
             file.write(bytes(2**20))
         file.flush()
         os.fsync(file.fileno())
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file or directory is on the disk."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

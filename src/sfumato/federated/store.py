@@ -25,19 +25,11 @@ import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.privacy.ledger import FileLedger, Mark
+from sfumato.privacy.ledger.disk import sync
 from sfumato.privacy.plan import Plan
 from sfumato.settings.federated import SitesLostError
 from sfumato.statistics.wire import RefusedError, dump_json
 from sfumato.typing import FloatArray
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk: a file that is synced may still be nowhere without them."""
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 class Store:
@@ -62,7 +54,7 @@ class Store:
     def begin(self, run: str, terms: dict[str, Any], account: str) -> None:
         """Remember accepted terms and the run of the ledger they were reserved under."""
         (self._folder / run).mkdir(parents=True, exist_ok=True)
-        sync_folder(self._folder)
+        sync(self._folder)
         self._write(self._folder / run / "terms.json", dump_json({"terms": terms, "account": account}).encode())
 
     def terms(self, run: str) -> tuple[dict[str, Any], str] | None:
@@ -95,7 +87,7 @@ class Store:
                 os.fsync(file.fileno())
         except FileExistsError:
             raise RefusedError(f"line {line!r} is being answered.") from None
-        sync_folder(self._folder / run)  # before anything is charged: a power cut must not forget that it was
+        sync(self._folder / run)  # before anything is charged: a power cut must not forget that it was
 
     def keep(self, run: str, line: str, value: FloatArray) -> None:
         """Store the answer before it is sent."""
@@ -107,7 +99,7 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)
-        sync_folder(target.parent)
+        sync(target.parent)
 
     def _path(self, run: str, line: str, kind: str) -> Path:
         return self._folder / run / f"{re.sub('[^a-z0-9]', '-', line)}.{kind}"
@@ -120,7 +112,7 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 class RunLedger(FileLedger):
@@ -270,4 +262,4 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, self._path)
-        sync_folder(self._path.parent)
+        sync(self._path.parent)

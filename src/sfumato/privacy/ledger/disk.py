@@ -142,12 +142,17 @@ def create(path: Path, header: bytes) -> bool:
     finally:
         with contextlib.suppress(OSError, ValueError, UnboundLocalError):
             draft.unlink()
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(target.parent)
     return True
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk: a synced file may be nowhere without its name."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def network(path: Path) -> str | None:
