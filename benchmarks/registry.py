@@ -100,6 +100,11 @@ BENCHMARKS = {
     "honest-level": Benchmark(
         "how often a fit finds what is not there", ("honest-level.md",), start("honest", "level")
     ),
+    "honest-needs": Benchmark(
+        "whether a weak fit becomes reliable with what its verdict asks for",
+        ("honest-needs.md",),
+        start("honest", "needs"),
+    ),
     "honest-power": Benchmark("how often a fit finds what is there", ("honest-power.md",), start("honest", "power")),
     "initial-noise": Benchmark(
         "what noise the printed DP-Ini columns show", ("initial-noise.md",), call("initial_noise")

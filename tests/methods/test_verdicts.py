@@ -124,3 +124,11 @@ def test_skewed_features_are_no_finding_where_classes_are_unequal():
         known = {"bounds": Bounds(x.min(axis=0), x.max(axis=0)), "classes": [0, 1, 2], "method": "descent"}
         found.append(PrivateSIR(**known, n_directions=1, random_state=seed).fit(x, y).verdict_.level != "noise")
     assert sum(found) <= 1
+
+
+@pytest.mark.parametrize("method", ["descent", "one-shot"])
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_as_many_directions_as_features_are_judged_like_fewer(method):
+    known = {"n_directions": 4, "bounds": Bounds(-6, 6), "method": method, "random_state": 0}
+    fit = PrivateSIR(**known).fit(X, np.zeros(N))
+    assert fit.eigenvalues_.shape == (4,) and fit.standard_errors_.shape == (4, 4)

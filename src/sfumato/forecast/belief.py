@@ -137,8 +137,8 @@ class Belief(Assessment):
 
     @cached_property
     def _linked(self) -> Links:
-        """What the population depends on: one link more than the directions."""
-        return _leading(self.links, min(self._k + 1, len(self.links.strengths)))
+        """What the population depends on: one link more than the directions, as far as there are features."""
+        return _leading(self.links, min(self._k + 1, *self.links.axes.shape))
 
     @cached_property
     def _signal(self) -> "Signal":
