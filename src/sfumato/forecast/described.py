@@ -114,7 +114,7 @@ def describe_curves(
     place = _bins(evidence.ranks.probabilities, max(4 * POINTS, 20 * p, 4 * p * groups), rng)
     curved = _Curved(place, curves.group_of[place], curves)
     noise, most = _coordinates(evidence, len(place), tested, rng)
-    return _moved(evidence, place, curved, noise, HIDDEN if tested else least, most)
+    return _moved(evidence, place, curved, noise, least, most)
 
 
 def _coordinates(
@@ -133,8 +133,8 @@ def skewed(size: int, p: int, shape: float, rng: np.random.Generator) -> FloatAr
 
 
 def heavy(size: int, kurtosis: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """The same with tails as heavy as that, for a test of second moments: how far these vary by chance depends on
-    fourth moments.
+    """The same with tails as heavy as that, for a test: how far second moments vary by chance depends on fourth moments,
+    and how much clipping looks like a dependence on skewness.
 
     What has heavier tails than the most skewed coordinate is taken for a rare event: of all with its kurtosis it is
     what clipping tames least. None is taken for tamer than in other tests.

@@ -148,7 +148,7 @@ class CurvedBelief(RowsFound):
     def null(self, j: int, rng: np.random.Generator) -> Records:
         factors = np.zeros(len(self.curves.directions.T))
         factors[:j] = self._factors.likely[:j]
-        return describe_curves(self.evidence, rng, self.curves.times(factors), tested=True).points
+        return describe_curves(self.evidence, rng, self.curves.times(factors), tested=True, least=HIDDEN).points
 
     @cached_property
     def _factors(self) -> Factors:

@@ -118,7 +118,7 @@ class Survey:
         return is_whole(self.search, 0) and self.search < self.n_waves and (known >= 2) == (self.search == 0)
 
     def wave_of(self, ids: Iterable[Any]) -> IntArray:
-        """The wave of each person, from 0: a keyed hash of the id. Devices check it, so nobody is asked twice."""
+        """The wave of each person, from 0: a keyed hash of the id. Devices check it, so nobody is in two."""
         key = hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()
         digests = (hashlib.blake2b(_text(each), digest_size=8, key=key).digest() for each in keys(list(ids), "person"))
         place = np.frombuffer(b"".join(digests), dtype=">u8") / 2.0**64
