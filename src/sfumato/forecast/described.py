@@ -133,8 +133,8 @@ def skewed(size: int, p: int, shape: float, rng: np.random.Generator) -> FloatAr
 
 
 def heavy(size: int, kurtosis: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """The same with tails as heavy as that, for a test: how far second moments vary by chance depends on fourth moments,
-    and how much clipping looks like a dependence on skewness.
+    """The same with tails as heavy as that, for a test: how far second moments vary by chance depends on fourth
+    moments, and how much clipping looks like a dependence on skewness.
 
     What has heavier tails than the most skewed coordinate is taken for a rare event: of all with its kurtosis it is
     what clipping tames least. None is taken for tamer than in other tests.
