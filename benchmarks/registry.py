@@ -142,6 +142,11 @@ BENCHMARKS = {
     "model-three": Benchmark(
         "how model III of He, Zhang and Chen was drawn", ("fsir-model-three.md",), start("model_three")
     ),
+    "multi-sir": Benchmark(
+        "several responses: one fit of all beside one of each, and beside canonical correlations",
+        ("multi-sir.md",),
+        call("responses", "several"),
+    ),
     "peers-budget": Benchmark(
         "other private ways to a direction at the same budget and bounds",
         ("peers-budget.md", "peers-budget-pca.md", "peers-budget-real.md"),

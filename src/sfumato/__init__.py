@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfumato.methods.label_sir import LabelPrivateSIR as LabelPrivateSIR
     from sfumato.methods.lda import PrivateLDA as PrivateLDA
     from sfumato.methods.local_sir import LocalSIR as LocalSIR
+    from sfumato.methods.multi_sir import PrivateMultiSIR as PrivateMultiSIR
     from sfumato.methods.pca import PrivatePCA as PrivatePCA
     from sfumato.methods.phd import PrivatePHD as PrivatePHD
     from sfumato.methods.reference import DR as DR
@@ -56,6 +57,7 @@ _HOME = {
     "PrivateCCA": "methods.cca",
     "PrivateDR": "methods.second_order",
     "PrivateLDA": "methods.lda",
+    "PrivateMultiSIR": "methods.multi_sir",
     "PrivatePCA": "methods.pca",
     "PrivatePHD": "methods.phd",
     "PrivateSAVE": "methods.second_order",
