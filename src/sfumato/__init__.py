@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.errors import PrivacyWarning as PrivacyWarning
     from sfumato.errors import SfumatoError as SfumatoError
     from sfumato.methods.cca import PrivateCCA as PrivateCCA
+    from sfumato.methods.censored_sir import PrivateCensoredSIR as PrivateCensoredSIR
     from sfumato.methods.label_iht import LabelPrivateIHT as LabelPrivateIHT
     from sfumato.methods.label_sir import LabelPrivateSIR as LabelPrivateSIR
     from sfumato.methods.lda import PrivateLDA as PrivateLDA
@@ -55,6 +56,7 @@ _HOME = {
     "LocalSIR": "methods.local_sir",
     "PrivacyWarning": "errors",
     "PrivateCCA": "methods.cca",
+    "PrivateCensoredSIR": "methods.censored_sir",
     "PrivateDR": "methods.second_order",
     "PrivateLDA": "methods.lda",
     "PrivateMultiSIR": "methods.multi_sir",

@@ -26,6 +26,8 @@ ESTIMATORS = {
     "pca": (sf.PrivatePCA(2), None),
     "sparse pca": (sf.PrivateSparsePCA(max_features=2), None),
     "cca": (sf.PrivateCCA(1), "table"),
+    "multi sir": (sf.PrivateMultiSIR(), "table"),
+    "censored sir": (sf.PrivateCensoredSIR(), "table"),
 }
 BOX = sf.Bounds(-3, 3)
 

@@ -31,6 +31,7 @@ FITS = {
     "lda, unnamed classes": (sf.PrivateLDA(rho=0.5, bounds="search"), "class"),
     "cca": (sf.PrivateCCA(2, bounds=BOX, y_bounds=sf.Bounds([-9, -9, -9], [9, 9, 9])), "second"),
     "cca, found bounds": (sf.PrivateCCA(bounds="search", random_state=3), "second"),
+    "multi sir": (sf.PrivateMultiSIR(bounds=BOX, n_directions=4), "second"),
     "dp-ini": (sf.research.DPIni(n_directions=2, bounds=BOX), "y"),
     "printed dp-sir": (sf.research.DPSIR(n_directions=1, bounds=BOX, calibration="paper"), "y"),
     "dp-sini": (sf.research.DPSIni(n_directions=1, bounds=BOX, max_features="validate"), "y"),

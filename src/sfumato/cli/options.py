@@ -129,7 +129,10 @@ Features = Annotated[
 Exclude = Annotated[list[str] | None, _option(STUDY, "Columns to leave out, as a,b,c or a pattern.")]
 Second = Annotated[
     list[str] | None,
-    _option(STUDY, "Columns of the second set (cca), or the responses (multi-sir), as a,b,c or a pattern."),
+    _option(
+        STUDY,
+        "Columns of the second set (cca), or responses (multi-sir; censored-sir: time,status), as a,b,c or a pattern.",
+    ),
 ]
 OutDirectory = Annotated[
     Path | None,

@@ -94,8 +94,7 @@ class MultiTask(CellTask):
 
     def prospect(self) -> Prospect:
         """On responses that each move with one direction."""
-        k = min(self.n_directions or 1, self.n_targets)
-        return Prospect((("descent", self),), SeveralResponses(self.n_features, k, fit=self))
+        return Prospect((("descent", self),), SeveralResponses(self.n_features, self.n_directions or 1, fit=self))
 
 
 def combinations(q: int) -> FloatArray:
@@ -118,6 +117,15 @@ class CellPopulation(PointPopulation):
     """Normal features, and responses in the columns after them; `fit` says how many, and what is done with them."""
 
     fit: Any = None
+
+    def __post_init__(self) -> None:
+        PointPopulation.__post_init__(self)
+        object.__setattr__(self, "n_directions", min(self.n_directions, self.shown))
+
+    @property
+    @abstractmethod
+    def shown(self) -> int:
+        """How many directions such responses can show."""
 
     def points(self, rng: np.random.Generator) -> Records:
         """Every index and its responses with a normal rest of x and with its mirror image."""
@@ -157,6 +165,10 @@ class SeveralResponses(CellPopulation):
     """Responses that each move with one direction, which explains the part `signal` of it."""
 
     meaning: ClassVar[str] = "how much of each response one of them explains"
+
+    @property
+    def shown(self) -> int:
+        return int(self.fit.n_targets)
 
     def responses(self, index: FloatArray, rng: np.random.Generator) -> FloatArray:
         own = index[:, np.arange(self.fit.n_targets) % index.shape[1]]

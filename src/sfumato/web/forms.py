@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 from sfumato.errors import InputError
 from sfumato.hints import Hint, hint_of
 from sfumato.sources.table import Kind, Table
+from sfumato.study.family import find_member
 from sfumato.web.declaration import Declaration
 
 Fields = dict[str, str]
@@ -29,6 +30,7 @@ METHODS = {
     "sir": "directions that explain the response (SIR)",
     "sparse-sir": "the same, of very many columns (sparse SIR)",
     "multi-sir": "directions that explain several responses together (projective resampling)",
+    "censored-sir": "directions that explain a time that may be cut short; second set: time, then status",
     "save": "even, curved relations (SAVE)",
     "dr": "even and odd relations (directional regression)",
     "phd": "curved relations, by second derivatives (principal Hessian directions)",
@@ -234,12 +236,12 @@ class _Reader:
 
     def check_method(self, said: Declaration) -> None:
         """What the method needs, in words of the form."""
-        paired = said.estimator in ("cca", "multi-sir")
+        paired = "second" in find_member(said.estimator).takes
         explains = not paired and said.estimator not in ("pca", "sparse-pca")
         if explains and said.response is None:
             self._note("estimator", "Choose the column to explain: give one column the role of the response.")
         if not explains and said.response is not None:
-            what = "has its responses in the second set" if said.estimator == "multi-sir" else "explains no column"
+            what = "has its responses in the second set" if paired and said.estimator != "cca" else "explains no column"
             self._note("estimator", f"This method {what}: give none the role of the response.")
         if paired and not said.second:
             self._note("estimator", "There are two sets: give the columns of the second the role 'second set'.")
