@@ -203,7 +203,7 @@ MISTAKES = {
     "sparse-pca -y los": "leave it out, and choose columns with --features",
     "cca -y los": "name the second with --second",
     "multi-sir -y los": "name the second with --second",
-    "censored-sir --second los": "y must have two columns, the time and whether",
+    "censored-sir --second los --features age": "y must have two columns, the time and whether",
     "multi-sir": "second: multi-sir needs --second",
     "cca": "second: cca needs --second",
     "lda": "response: lda needs --response",
