@@ -15,7 +15,7 @@ from benchmarks.study import mean, replicate, write
 from sfumato import Bounds, Budget, PrivateDR, PrivatePHD, PrivateSIR, subspace_distance
 
 FEATURES, EPSILON, DELTA, BOX = 10, 1.0, 1e-6, Bounds(-5.0, 5.0)
-SIZES = (10_000, 30_000, 100_000)
+SIZES = (10_000, 100_000)
 MU = Budget.approximate(EPSILON, DELTA).mu()
 Floats = NDArray[np.float64]
 LINKS: dict[str, tuple[int, float, Callable[[Floats], Floats]]] = {
