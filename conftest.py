@@ -11,6 +11,7 @@ Tests, and the processes that they start, compute with one thread each: they run
 import hashlib
 import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
@@ -21,6 +22,9 @@ import pytest
 from hypothesis import settings
 
 from sfumato.privacy.noise import SecureNoise
+
+# Its classes are NVFlare's, so that it can only be imported where NVFlare is installed.
+collect_ignore = [] if find_spec("nvflare") else ["src/sfumato/federated/nvflare.py"]
 
 _lock = Lock()
 _stream = np.random.Philox(0)

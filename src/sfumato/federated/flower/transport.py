@@ -57,6 +57,11 @@ class FlowerTransport:
         self._first: dict[str, tuple[str, bytes]] = {}
         self._meet(count, wait)
 
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Names of the sites that answered."""
+        return tuple(self.nodes)
+
     def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
         """Replies by site; who is slow or gone is absent."""
         if set(requests.values()) == {FACTS}:
