@@ -23,8 +23,9 @@ from hypothesis import settings
 
 from sfumato.privacy.noise import SecureNoise
 
-# Its classes are NVFlare's, so that it can only be imported where NVFlare is installed.
-collect_ignore = [] if find_spec("nvflare") else ["src/sfumato/federated/nvflare.py"]
+# Classes of NVFlare's and functions of vantage6's can only be imported where these are installed.
+_carriers = {"nvflare": "nvflare.py", "vantage6": "vantage6"}
+collect_ignore = [f"src/sfumato/federated/{place}" for name, place in _carriers.items() if not find_spec(name)]
 
 _lock = Lock()
 _stream = np.random.Philox(0)

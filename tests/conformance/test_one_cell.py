@@ -431,7 +431,7 @@ def test_a_text_far_down_a_csv_file_is_refused_as_one_at_its_top_is(tmp_path):
 
 def modules():
     for module in pkgutil.walk_packages(sfumato.__path__, "sfumato."):
-        if not re.search(r"\.(flower|nvflare|__main__)", module.name):
+        if not re.search(r"\.(flower|nvflare|vantage6|__main__)", module.name):
             yield importlib.import_module(module.name)
 
 

@@ -13,10 +13,7 @@ here at a site: what its operator must know is written to ``site.log`` beside it
 
 import math
 import time
-import tomllib
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +23,10 @@ from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 
-from sfumato.errors import InputError, SfumatoError
+from sfumato.errors import SfumatoError
 from sfumato.federated.run_settings import Limits, fit_as_told
 from sfumato.federated.site import Site, answer_or_refuse, handle
-from sfumato.federated.site_settings import demand_kept, open_site
+from sfumato.federated.site_settings import Notes, demand_kept, open_site, read_settings
 from sfumato.settings.federated import SitesLostError
 
 TASK = "sfumato"
@@ -47,47 +44,24 @@ class SiteExecutor(Executor):
     def __init__(self) -> None:
         super().__init__()
         self._site: Site | None = None
-        self._notes: Path | None = None
+        self._notes = Notes()
 
     def execute(self, task_name: str, shareable: Any, fl_ctx: Any, abort_signal: Any) -> Any:
         """Reply to one question. A refusal is a reply too: NVFlare logs the text of an error, and sends its logs."""
         asked = shareable.get("json")
-        head, values = answer_or_refuse(
-            lambda: handle(self._open(fl_ctx), asked if isinstance(asked, str) else ""), self._tell
-        )
+        question = asked if isinstance(asked, str) else ""
+        head, values = answer_or_refuse(lambda: handle(self._open(fl_ctx), question), self._notes.tell)
         return Shareable({"json": head, "values": values})
 
     def _open(self, fl_ctx: Any) -> Site:
         if self._site is None:
             name, workspace = fl_ctx.get_identity_name(), fl_ctx.get_workspace()
-            told = site_file(Path(workspace.get_site_config_dir()), name)
+            told = read_settings(Path(workspace.get_site_config_dir()) / f"sfumato-{name}.toml")
             demand_kept(told, Path(workspace.get_root_dir()))
-            self._notes = Path(told["folder"]) / "site.log" if "folder" in told else None
-            self._site = open_site({**told, "name": name}, self._tell)
+            if "folder" in told:
+                self._notes.begin(Path(str(told["folder"])))
+            self._site = open_site({**told, "name": name}, self._notes.tell)
         return self._site
-
-    def _tell(self, text: str) -> None:
-        """Write down for the site's operator, and for nobody else, what was asked and why something was refused."""
-        if self._notes is None:
-            print(f"sfumato: {text}", flush=True)  # the terminal of the site, which NVFlare does not send
-            return
-        with suppress(OSError):
-            self._notes.parent.mkdir(parents=True, exist_ok=True)
-            with self._notes.open("a", encoding="utf-8") as file:
-                file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
-
-
-def site_file(local: Path, name: str) -> Mapping[str, Any]:
-    """The settings in a site's own file."""
-    path = local / f"sfumato-{name}.toml"
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError:
-        raise InputError(f"settings: {path} cannot be read; write the site's data, ledger and folder there.") from None
-    except ValueError:
-        raise InputError(
-            f"settings: {path} is not TOML; write lines such as data = '/srv/north/records.csv'."
-        ) from None
 
 
 class Coordinator(Controller):

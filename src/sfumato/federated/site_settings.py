@@ -1,6 +1,9 @@
-"""A site from names and values, as the network that starts it has them: a SuperNode's settings, a file of NVFlare's."""
+"""A site from names and values: the settings of a SuperNode of Flower's, or a file at a site of NVFlare or vantage6."""
 
+import tomllib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,42 @@ def open_site(config: Mapping[str, Any], tell: Callable[[str], None] = LOG.warni
         most = Budget.approximate(float(told["most"]), FileLedger(told["ledger"]).budget.delta or 1e-6)
     rules: dict[str, Any] = {"most": most, "least": least, "tell": tell, "random_state": seed}
     return Site(source, told["ledger"], told["folder"], name=told["name"], **rules)
+
+
+def read_settings(path: Path) -> Mapping[str, Any]:
+    """The settings in a site's own file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise InputError(f"settings: {path} cannot be read; write the site's data, ledger and folder there.") from None
+    except ValueError:
+        raise InputError(
+            f"settings: {path} is not TOML; write lines such as data = '/srv/north/records.csv'."
+        ) from None
+
+
+class Notes:
+    """What a site's operator must know, and nobody else, where what is logged may be sent to a server.
+
+    It goes to ``site.log`` in a folder of the site's; as long as that is not known, to the terminal.
+    """
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+
+    def begin(self, folder: Path) -> None:
+        """Write to this folder from now on."""
+        self._path = folder / "site.log"
+
+    def tell(self, text: str) -> None:
+        """Write a line; a disk that is full must not end the site."""
+        if self._path is None:
+            print(f"sfumato: {text}", flush=True)
+            return
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
 
 
 SHORT_LIVED = frozenset({"tmpfs", "ramfs", "overlay", "overlayfs", "aufs"})
