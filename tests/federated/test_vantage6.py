@@ -1,5 +1,6 @@
 """Coordinator and sites as an algorithm of vantage6's, with vantage6's own client for tests: ``make test-vantage6``."""
 
+import base64
 import json
 import os
 import subprocess
@@ -84,3 +85,25 @@ def test_a_node_that_mounts_no_folder_has_no_account_and_answers_nothing(tmp_pat
     done = run(tmp_path, mounted=False)
     assert done.returncode != 0 and "the node has no folder 'sfumato'" in done.stdout
     assert all(json.loads(reply["json"]) == {"refused": UNABLE} for _, (reply,) in notes(tmp_path))
+
+
+def test_a_container_answers_for_the_organization_of_its_token_and_for_nobody_that_a_task_names(tmp_path):
+    """The image's own command with the files that a node writes for it; no server is needed to answer."""
+    begin(tmp_path)
+    claims = base64.urlsafe_b64encode(json.dumps({"sub": {"organization_id": 4}}).encode()).decode().rstrip("=")
+    (tmp_path / "token").write_text(f"eyJhbGciOiJIUzI1NiJ9.{claims}.c2lnbmVk")
+    place = {"HOST": "http://127.0.0.1", "PORT": "9", "API_PATH": "/api", "SFUMATO_DATABASE_URI": str(tmp_path)}
+    files = {f"{name.upper()}_FILE": str(tmp_path / name) for name in ("token", "input", "output")}
+    environment = os.environ | place | files | {"PKG_NAME": "sfumato.federated.vantage6.algorithm"}
+    wrap = "from vantage6.algorithm.tools.wrap import wrap_algorithm; wrap_algorithm(log_traceback=False)"
+    heads = []
+    for more in ({}, {"mock_client": {"organization_id": 5}}):
+        task = {"method": "answer", "kwargs": {"question": '{"ask":"facts"}'} | more}
+        (tmp_path / "input").write_text(json.dumps(task))
+        done = subprocess.run(
+            [VANTAGE6 / "python", "-c", wrap], env=environment, capture_output=True, text=True, timeout=LONG
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        heads.append(json.loads(json.loads((tmp_path / "output").read_text())["json"]))
+    assert heads[0]["name"] == "north" and heads[0]["n_records"] == 1_000
+    assert heads[1] == {"refused": "unexpected AttributeError at the site."}
