@@ -17,7 +17,7 @@ from tests.federated.stock import Stock
 
 from sfumato import Bounds, Budget, InputError, PrivateSIR
 from sfumato.federated import simulate
-from sfumato.federated.flower.app import estimator_of, folder_of, limits_of
+from sfumato.federated.run_settings import estimator_of, folder_of, limits_of
 from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
 

@@ -194,7 +194,8 @@ def server(
     made = _estimator(options, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
 
     from sfumato.federated.coordinator import summarise_outcome
-    from sfumato.federated.flower.coordination import Address, Limits, coordinate
+    from sfumato.federated.flower.coordination import Address, coordinate
+    from sfumato.federated.run_settings import Limits
 
     limits = Limits(wait, timeout, needed, least, leave_out, own_units, anew)
     found = coordinate(Address(host, port, ca, certificate, key), site, folder, made, limits, note)
