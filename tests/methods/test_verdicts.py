@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import kurtosis
 
 import sfumato as sf
 
@@ -92,6 +93,17 @@ def test_heavy_tails_that_vary_by_chance_are_no_finding_of_second_moments():
         known = {"bounds": sf.Bounds([0, 0, -5], [60, 1, 5]), "n_directions": 1, "random_state": seed}
         found += [kind(**known).fit(x, y).verdict_.level != "noise" for kind in (sf.PrivateSAVE, sf.PrivatePHD)]
     assert sum(found) <= 1
+
+
+@pytest.mark.judged
+def test_pairs_of_a_test_have_the_tails_that_the_distances_tell():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(size=N), rng.random(N) < 0.01])
+    known = {"bounds": sf.Bounds([-5, 0], [5, 1]), "y_bounds": sf.Bounds([-5, 0], [5, 1])}
+    belief = sf.PrivateCCA(n_directions=1, random_state=0, **known).fit(x, rng.permutation(x))._assessment
+    populations = [belief.null(0, rng).x for _ in range(6)]
+    tails = np.median([kurtosis(points, fisher=False) for points in populations], axis=0)
+    assert tails[[1, 3]].min() > 40.0 > tails[[0, 2]].max()
 
 
 @pytest.mark.parametrize("kind", [sf.PrivateSIR, sf.PrivateSparseSIR, sf.PrivateLDA, sf.PrivateSAVE, sf.PrivateDR])

@@ -24,7 +24,15 @@ from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.statistics.histograms import OCTAVES, DistanceHistograms, LinearHistograms, OctaveHistograms
 from sfumato.statistics.parts import OnColumns
-from sfumato.steps.noisy_histograms import SEEN, likeliest_window, likely_end, narrowest_half, seen_bins, standing_out
+from sfumato.steps.noisy_histograms import (
+    SEEN,
+    Estimate,
+    likeliest_window,
+    likely_end,
+    narrowest_half,
+    seen_bins,
+    standing_out,
+)
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -63,12 +71,13 @@ AGREE = 2.0
 """Factor within which the units of features agree well enough."""
 PLACED = 8.0
 """Standard errors of records off the middle that stand out nowhere: enough to tell where they are likely to be ..."""
-MISSING = 2.0
+MISSING = 2.5
 """... or only that there are some."""
 HEAVIEST = 1.0 / 3.0
 """Slowest fall of a tail, from an octave to the next; at a quarter, each octave adds as much to the mean square."""
-RATHER_UNIT = 0.9
-"""How much rather those few are taken for rare events, 0 and 1, than for rare amounts of another size."""
+RATHER_UNIT = 0.97
+"""How much rather those few are taken for rare events, 0 and 1, than for rare amounts of another size: of dozens of
+octaves some look like it by chance."""
 UNIT = OCTAVES + 1
 """Number of octaves of distance up to and with that of the number one."""
 
@@ -382,11 +391,10 @@ def _half_widths(
     seen &= ~boxed[:, None] | (np.arange(1, counts.shape[1] + 1) <= inside[:, None])
     ends = (seen * np.arange(1, counts.shape[1] + 1)).max(axis=1)
     error = float(np.hypot(noise, total_noise))
-    sure = off - MISSING * error
     shown = ends > 0
-    for j in np.flatnonzero(~shown & ~boxed & (sure > 0.0)):
+    for j in np.flatnonzero(~shown & ~boxed & (off > MISSING * error)):
         placed = off[j] > PLACED * error
-        end = likely_end(counts[j], noise, sure[j], UNIT, 0.5 if placed else RATHER_UNIT)
+        end = likely_end(counts[j], noise, Estimate(float(off[j]), error), UNIT, 0.5 if placed else RATHER_UNIT)
         shown[j], ends[j] = placed, end if placed or end > UNIT else 0
     most = np.where(boxed, inside, np.inf)
     half = np.array(
