@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import kurtosis
 
@@ -112,6 +113,16 @@ def test_a_declared_class_without_records_is_told_from_the_others(kind):
     x = np.random.default_rng(0).normal(size=(3_000, 3))
     fit = kind(bounds=sf.Bounds(-5, 5), classes=[0, 1, 7], random_state=0).fit(x, (x[:, 0] > 0).astype(int))
     assert fit.unseen_classes_ == (7,)
+
+
+@pytest.mark.parametrize("kind", [sf.PrivateSIR, sf.PrivateSAVE, sf.PrivateDR])
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_a_category_without_records_is_told_from_those_with_some(kind):
+    rng = np.random.default_rng(0)
+    ward = rng.choice(4, N, p=[0.6, 0.3, 0.1, 0.0])
+    frame = pd.DataFrame({"age": rng.uniform(20, 90, N)} | {f"ward={i}": ward == i for i in (1, 2, 3)})
+    fit = kind(n_directions=1, bounds={"age": (0, 120)}, random_state=0).fit(frame, frame["age"] + 20.0 * ward)
+    assert fit.rare_features_ == ("ward=3",)
 
 
 @pytest.mark.judged
