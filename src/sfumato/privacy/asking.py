@@ -93,6 +93,13 @@ def on_columns(step: Asking[T], columns: Sequence[int] | IntArray) -> Asking[T]:
     try:
         asked = next(step)
         while True:
-            asked = step.send((yield Ask(OnColumns(asked.query, some), asked.line, asked.picks)))
+            asked = step.send((yield Ask(_about(asked.query, some), asked.line, asked.picks)))
     except StopIteration as end:
         return cast(T, end.value)
+
+
+def _about(query: BoundedSum, columns: IntArray) -> OnColumns:
+    """The question about these columns, and of a question about some of them, about those: selected once."""
+    if type(query) is OnColumns:
+        return OnColumns(query.query, columns[query.columns])
+    return OnColumns(query, columns)
