@@ -87,6 +87,17 @@ def test_of_few_records_their_number_helps_to_tell_where_they_are():
     assert found > 770
 
 
+def test_half_widths_again_scatter_as_those_of_other_fits_do(noisy):
+    # Of hundreds of octaves some show chance; kept under new noise, it would be seen far out now and then.
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(N, 8)) * [1, 1, 1, 1, 30, 30, 1e-3, 1e3]
+    found = [located(noisy, x, seed=seed, rho=RHO) for seed in range(10)]
+    once = np.log2([one.grid.half_width for one in found])
+    again = np.log2([[one.reading.half_widths_again(rng) for _ in range(40)] for one in found])
+    assert np.abs(again - once[:, None]).max() < 2.0
+    assert 0.5 < (again - once[:, None]).std() / (once - once.mean(axis=0)).std() < 2.0
+
+
 def test_values_outside_known_bounds_are_moved_to_them(silent):
     x = np.random.default_rng(2).normal(size=(N, 2))
     grid = located(silent, x, PartialBounds.of(Bounds(-1, 1), 2)).grid

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
 from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import AccuracyWarning, InputError
@@ -78,6 +79,8 @@ HEAVIEST = 1.0 / 3.0
 RATHER_UNIT = 0.97
 """How much rather those few are taken for rare events, 0 and 1, than for rare amounts of another size: of dozens of
 octaves some look like it by chance."""
+CLEAR, TAIL = 4.0, 2
+"""Standard errors of a count that is taken for more than chance, and octaves beside it in which fewer may go on."""
 UNIT = OCTAVES + 1
 """Number of octaves of distance up to and with that of the number one."""
 
@@ -303,10 +306,15 @@ class Reading:
         return _bounds(self.known, self.view, self.counts, self.n_records)
 
     def half_widths_again(self, rng: np.random.Generator) -> FloatArray:
-        """Half widths that other noise might have told; counts that are hardly more than noise are taken for none."""
-        noise = self.counts.noise_std
-        clear = np.where(self.counts.value > 2.0 * noise, self.counts.value, 0.0)
-        counts = Release(clear + noise * rng.standard_normal(noise.shape), noise)
+        """Half widths that other noise might have told.
+
+        Counts that are hardly more than noise are taken for none, but for those that go on from others: of hundreds of
+        octaves some show chance, and with noise on top of it would be seen far more often than the first time.
+        """
+        value, noise = self.counts.value, self.counts.noise_std
+        clear = value > CLEAR * noise
+        tail = maximum_filter1d(clear, 2 * TAIL + 1, axis=1, mode="constant") & (value > noise)
+        counts = Release(np.where(clear | tail, value, 0.0) + noise * rng.standard_normal(noise.shape), noise)
         return replace(self, counts=counts).located().grid.half_width
 
     @np.errstate(all="ignore")
