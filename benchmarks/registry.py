@@ -50,6 +50,11 @@ BENCHMARKS = {
     "budgets": Benchmark(
         "some rows of that table at many budgets", ("table1-budgets.md",), call("accuracy", "budgets")
     ),
+    "censored-sir": Benchmark(
+        "times that are cut short: events and double slicing beside SIR that does not know",
+        ("censored-sir.md",),
+        call("responses", "censored"),
+    ),
     "cli": Benchmark("what the command line adds to the time of the library", ("cli.md",), start("cli")),
     "dimension": Benchmark("how often n_directions='auto' is right", ("dimension.md",), call("dimension")),
     "federated": Benchmark(
@@ -141,6 +146,11 @@ BENCHMARKS = {
     ),
     "model-three": Benchmark(
         "how model III of He, Zhang and Chen was drawn", ("fsir-model-three.md",), start("model_three")
+    ),
+    "multi-sir": Benchmark(
+        "several responses: one fit of all beside one of each, and beside canonical correlations",
+        ("multi-sir.md",),
+        call("responses", "several"),
     ),
     "peers-budget": Benchmark(
         "other private ways to a direction at the same budget and bounds",

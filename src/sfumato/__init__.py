@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from sfumato.errors import PrivacyWarning as PrivacyWarning
     from sfumato.errors import SfumatoError as SfumatoError
     from sfumato.methods.cca import PrivateCCA as PrivateCCA
+    from sfumato.methods.censored_sir import PrivateCensoredSIR as PrivateCensoredSIR
     from sfumato.methods.label_iht import LabelPrivateIHT as LabelPrivateIHT
     from sfumato.methods.label_sir import LabelPrivateSIR as LabelPrivateSIR
     from sfumato.methods.lda import PrivateLDA as PrivateLDA
     from sfumato.methods.local_sir import LocalSIR as LocalSIR
+    from sfumato.methods.multi_sir import PrivateMultiSIR as PrivateMultiSIR
     from sfumato.methods.pca import PrivatePCA as PrivatePCA
     from sfumato.methods.phd import PrivatePHD as PrivatePHD
     from sfumato.methods.reference import DR as DR
@@ -54,8 +56,10 @@ _HOME = {
     "LocalSIR": "methods.local_sir",
     "PrivacyWarning": "errors",
     "PrivateCCA": "methods.cca",
+    "PrivateCensoredSIR": "methods.censored_sir",
     "PrivateDR": "methods.second_order",
     "PrivateLDA": "methods.lda",
+    "PrivateMultiSIR": "methods.multi_sir",
     "PrivatePCA": "methods.pca",
     "PrivatePHD": "methods.phd",
     "PrivateSAVE": "methods.second_order",

@@ -16,7 +16,7 @@ from sfumato.statistics import histograms
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.moments import Moments, SquareSums
-from sfumato.statistics.parts import OfColumn, OnColumns, Part
+from sfumato.statistics.parts import OfColumn, OnCells, OnColumns, Part
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
 from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
@@ -60,6 +60,16 @@ def numbers():
 
 def codes():
     return histograms.Bins(np.empty(0), categories=CODES)
+
+
+def six():
+    return histograms.Bins(np.empty(0), categories=6)
+
+
+def cells(p, make):
+    """Two responses, one cut at 0 and 1/2 and the other at 4, of as many features as are left; none of one column."""
+    sizes = np.array([2, 1] if p > 2 else [], dtype=np.int64)
+    return OnCells(make(p - len(sizes)), np.array([0.0, 0.5, 4.0])[: sizes.sum()], sizes)
 
 
 def slices(p, bins, weight, count_weight=0.0):
@@ -184,6 +194,11 @@ CASES = [
     Case("some columns", lambda p: OnColumns(signs((p + 1) // 2, numbers()), np.arange(0, p, 2))),
     Case("median of a column", lambda p: OfColumn(QuantileScores(numbers(), 1, 2), np.array([p - 1]))),
     Case("median distance", lambda p: OfColumn(QuantileScores(histograms.Bins(EDGES[4:]), 1, 2), np.array([0]), 0.5)),
+    Case("counts of cells", lambda p: cells(p, lambda features: histograms.ResponseHistogram(six()))),
+    Case(
+        "residual products of cells",
+        lambda p: cells(p, lambda features: ResidualProduct(residual(features, six()), 0.3)),
+    ),
     Case("candidates", lambda p: candidates(p, numbers())),
     Case("products of indices", lambda p: IndexProducts(grid(p), np.random.default_rng(p).normal(size=(p, 2)), 0.2)),
     Case("quantile", lambda p: QuantileScores(numbers(), 3, 8)),

@@ -11,7 +11,7 @@ from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records
 from sfumato.statistics.gradients import Residual, ResidualProduct
 from sfumato.statistics.histograms import Bins
-from sfumato.statistics.parts import OfColumn, OnColumns, Part
+from sfumato.statistics.parts import OfColumn, OnCells, OnColumns, Part
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.whitening import Whitening
 from sfumato.statistics.wire import FIELDS, SITES, Decoder, RefusedError, dump_json, encode
@@ -80,4 +80,4 @@ def test_what_a_decoder_keeps_is_bounded_and_what_is_in_use_stays():
 
 def test_sites_answer_no_more_than_they_did():
     """Questions of the core that no site has checks for are refused there."""
-    assert not {OfColumn, Part, PerPerson} & set(SITES) and set(SITES) < set(FIELDS)
+    assert not {OfColumn, OnCells, Part, PerPerson} & set(SITES) and set(SITES) < set(FIELDS)

@@ -11,6 +11,7 @@ from sfumato import (
     PrivateCCA,
     PrivateDR,
     PrivateLDA,
+    PrivateMultiSIR,
     PrivatePCA,
     PrivatePHD,
     PrivateSAVE,
@@ -79,7 +80,13 @@ def same_up_to_sign(one, other, tolerance):
 def test_the_whole_family_is_here():
     elsewhere = {"PrivateSIR", "PrivateSparseSIR"}  # test_simulation.py, test_unlike_over_the_wire.py
     here = {type(estimator).__name__ for estimator in ESTIMATORS}
-    assert here | elsewhere == {load(home).__name__ for home in FAMILY.values()}
+    assert here | elsewhere == {make.__name__ for make in map(load, FAMILY.values()) if make.about.federated}
+
+
+def test_what_is_not_for_sites_is_refused_before_anything_is_spent():
+    x = np.zeros((10, 2))
+    with pytest.raises(InputError, match="estimator must be one of PrivateSIR"):
+        simulate(PrivateMultiSIR(bounds=BOX), [(x, x), (x, x)])
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda one: type(one).__name__)

@@ -26,6 +26,8 @@ ESTIMATORS = {
     "pca": (sf.PrivatePCA(2), None),
     "sparse pca": (sf.PrivateSparsePCA(max_features=2), None),
     "cca": (sf.PrivateCCA(1), "table"),
+    "multi sir": (sf.PrivateMultiSIR(), "table"),
+    "censored sir": (sf.PrivateCensoredSIR(), "pair"),
 }
 BOX = sf.Bounds(-3, 3)
 
@@ -54,14 +56,20 @@ def test_a_table_of_no_records_is_answered_where_their_number_is_private(name, b
     estimator, response = ESTIMATORS[name]
     with_bounds(estimator, bounds).set_params(relation="add-remove")
     for table in empty_tables(tmp_path):
-        if response == "table":
+        if response in ("table", "pair"):
             source = sf.scan(table, features=["a", "b"], second=["c", "d"])
         else:
             kind = {"number": "numeric", "text": "categorical", None: None}[response]
             declared = getattr(estimator, "classes", None)
             source = sf.scan(table, response=response, features=NAMES, classes=declared, response_kind=kind)
         assert np.isfinite(estimator.fit(source).directions_).all()
-    empty = {"number": np.empty(0), "text": np.empty(0, dtype=str), "table": np.empty((0, 2)), None: None}
+    empty = {
+        "number": np.empty(0),
+        "text": np.empty(0, dtype=str),
+        "table": np.empty((0, 2)),
+        "pair": np.empty((0, 2)),
+        None: None,
+    }
     assert np.isfinite(estimator.fit(np.empty((0, 4)), empty[response]).directions_).all()
     estimator.set_params(relation="replace")
     for X, y in ((np.empty((0, 4)), empty[response]), (source, None)):
@@ -84,7 +92,9 @@ def hostile(rng, n=200):
 def test_no_record_raises_where_the_user_lets_numpy_raise(name, bounds, relation):
     estimator, response = ESTIMATORS[name]
     x, y = hostile(np.random.default_rng(0))
-    given = {"number": y, "text": np.where(y > 0, "yes", "no"), "table": x[:, ::-1], None: None}[response]
+    given = {"number": y, "text": np.where(y > 0, "yes", "no"), "table": x[:, ::-1], "pair": x[:, :1:-1], None: None}[
+        response
+    ]
     with np.errstate(all="raise"):
         fitted = with_bounds(estimator, bounds).set_params(relation=relation).fit(x, given)
     assert np.isfinite(fitted.directions_).all()

@@ -59,6 +59,8 @@ ESTIMATORS = [
     sf.PrivateSparsePCA(bounds=BOX, max_features=2),
     sf.PrivateLDA(bounds=BOX, n_directions=1, classes=["low", "high"]),
     sf.PrivateCCA(bounds=BOX, y_bounds=BOX, n_directions=1),
+    sf.PrivateMultiSIR(bounds=BOX, n_directions=1),
+    sf.PrivateCensoredSIR(bounds=BOX, n_directions=1),
 ]
 
 
@@ -66,7 +68,7 @@ def fitted(estimator, x, y, **also):
     match estimator:
         case sf.PrivateLDA():
             return estimator.fit(x, np.where(y > 0, "high", "low"), **also)
-        case sf.PrivateCCA():
+        case sf.PrivateCCA() | sf.PrivateMultiSIR() | sf.PrivateCensoredSIR():
             return estimator.fit(x[:, :2], x[:, 2:], **also)
     return estimator.fit(x, y, **also)
 
@@ -303,7 +305,7 @@ def test_answers_that_have_left_are_only_added_up(panel):
 def test_every_private_estimator_takes_persons():
     kinds = [getattr(sfumato, name) for name in sfumato.__all__ if name.startswith(("Private", "Label", "Local"))]
     private = [kind for kind in kinds if hasattr(kind, "fit")]
-    assert len(private) == 12
+    assert len(private) == 14
     papers = [load(home) for home in added().values()]
     assert len(papers) == 11
     assert all("rows_per_person" in kind().get_params() for kind in private + papers)

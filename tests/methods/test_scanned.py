@@ -81,7 +81,7 @@ def test_a_file_gives_both_sides_of_a_canonical_pair_and_their_names(table, path
     ("estimator", "options", "remedy"),
     [
         (sf.PrivateSIR(), {"features": NAMES}, "scan.*response='y'"),
-        (sf.PrivatePCA(), {"features": NAMES[:3], "second": ["d"]}, "PrivateCCA alone"),
+        (sf.PrivatePCA(), {"features": NAMES[:3], "second": ["d"]}, "has no use for"),
         (sf.PrivateCCA(), {"features": NAMES, "response": "y"}, "scan.*second="),
         (sf.PrivateLDA(), {"features": NAMES, "response": "y"}, "classes must be listed"),
         (

@@ -31,6 +31,8 @@ FITS = {
     "lda, unnamed classes": (sf.PrivateLDA(rho=0.5, bounds="search"), "class"),
     "cca": (sf.PrivateCCA(2, bounds=BOX, y_bounds=sf.Bounds([-9, -9, -9], [9, 9, 9])), "second"),
     "cca, found bounds": (sf.PrivateCCA(bounds="search", random_state=3), "second"),
+    "multi sir": (sf.PrivateMultiSIR(bounds=BOX, n_directions=4), "second"),
+    "censored sir": (sf.PrivateCensoredSIR(bounds="search", method="double-slicing"), "times"),
     "dp-ini": (sf.research.DPIni(n_directions=2, bounds=BOX), "y"),
     "printed dp-sir": (sf.research.DPSIR(n_directions=1, bounds=BOX, calibration="paper"), "y"),
     "dp-sini": (sf.research.DPSIni(n_directions=1, bounds=BOX, max_features="validate"), "y"),
@@ -57,7 +59,14 @@ def records():
     y = 2 * x[:, 0] - x[:, 1] + 0.3 * rng.normal(size=N)
     second = pd.DataFrame(rng.normal(size=(N, 3)) + x[:, :1], columns=["waist", "chins", "jumps"])
     table = pd.DataFrame(x, columns=["age", "weight", "dose", "height"])
-    return {"x": table, "y": y, "second": second, "class": np.where(y > 0, "high", "low"), None: None}
+    return {
+        "x": table,
+        "y": y,
+        "second": second,
+        "times": second[["waist", "jumps"]],
+        "class": np.where(y > 0, "high", "low"),
+        None: None,
+    }
 
 
 @pytest.fixture(scope="module")

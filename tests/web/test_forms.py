@@ -69,7 +69,7 @@ MISTAKES = [
     ({"role-4": "feature", "categories-4": "a=b | c"}, "with '=' cannot be declared"),
     ({"estimator": "pca"}, "explains no column"),
     ({"estimator": "cca", "role-5": "feature"}, "give the columns of the second"),
-    ({"role-3": "second"}, "Only CCA has a second set"),
+    ({"role-3": "second"}, "has no second set"),
     ({"estimator": "magic"}, "choose one of those offered"),
     ({"role-1": "king"}, "choose one of those offered"),
     ({"drop-missing": "on"}, "makes their number private"),

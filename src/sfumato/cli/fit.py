@@ -29,6 +29,7 @@ from sfumato.study.options import (
     read_categories,
     read_kind,
     split_names,
+    taken,
 )
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def explain(
     p: Annotated[int, typer.Option("--p", "-p", min=1, help="Number of features.")],
     *,
     q: Annotated[
-        int | None, typer.Option("--q", "-q", min=1, help="Number of columns of the second set (cca).")
+        int | None, typer.Option("--q", "-q", min=1, help="Number of columns of the second set (cca, multi-sir).")
     ] = None,
     asked: EstimatorOptions,
     rho: cli.Rho = None,
@@ -130,8 +131,7 @@ def explain(
 
         estimator = options.build()
         if bounds:
-            tables = ("bounds", "y_bounds") if q else ("bounds",)
-            estimator.set_params(**dict.fromkeys(tables, Bounds(-1.0, 1.0)))
+            estimator.set_params(**taken(estimator, dict.fromkeys(("bounds", "y_bounds"), Bounds(-1.0, 1.0))))
         plan = estimator.explain(n, p, q) if q else estimator.explain(n, p)
     features = f"{p:,} features" if q is None else f"{p:,} and {q:,} features"
     show_plan(stdout(), plan, f"Plan for {n:,} records of {features}")

@@ -127,7 +127,13 @@ Features = Annotated[
     _option(STUDY, "Columns to use, as a,b,c; a pattern such as 'lab_*' will do (all others if not given)."),
 ]
 Exclude = Annotated[list[str] | None, _option(STUDY, "Columns to leave out, as a,b,c or a pattern.")]
-Second = Annotated[list[str] | None, _option(STUDY, "Columns of the second set (cca), as a,b,c or a pattern.")]
+Second = Annotated[
+    list[str] | None,
+    _option(
+        STUDY,
+        "Columns of the second set (cca), or responses (multi-sir; censored-sir: time,status), as a,b,c or a pattern.",
+    ),
+]
 OutDirectory = Annotated[
     Path | None,
     typer.Option(

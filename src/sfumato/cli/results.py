@@ -30,7 +30,7 @@ def write_model(estimator: Any, source: "FileSource", response: str | None, draf
 
     save_model(estimator, draft / "model.json", response=response, columns=source.columns, second=source.second)
     with (draft / "directions.csv").open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows(_pairs(estimator) if source.second is not None else _directions(estimator))
+        csv.writer(stream).writerows(_pairs(estimator) if hasattr(estimator, "y_weights_") else _directions(estimator))
 
 
 def write_report(shown: "Document", draft: Path) -> None:
@@ -104,7 +104,8 @@ def transform(
         from sfumato.sources.names import find
 
         estimator, inputs = load_model(model), load_inputs(model)
-        sides = [side.features() for side in (inputs, inputs.second) if side is not None]
+        used = (inputs, inputs.second) if hasattr(estimator, "y_weights_") else (inputs,)
+        sides = [side.features() for side in used if side is not None]
         tables = open_tables(find(data), decimal)
         for table in tables:
             for columns in sides:

@@ -195,8 +195,8 @@ def federated_task(
 
 
 def refuse_unless_federated(estimator: Any) -> None:
-    """Refuse what sites cannot fit: whatever is not of the family, and the papers' own methods."""
-    members = tuple(load(home) for home in FAMILY.values())
+    """Refuse what sites cannot fit: whatever is not of the family or not for them, and the papers' own methods."""
+    members = tuple(member for member in map(load, FAMILY.values()) if member.about.federated)
     if not isinstance(estimator, members) or estimator.about.home != "sfumato":
         known = ", ".join(member.__name__ for member in members)
         raise InputError(f"estimator must be one of {known}, got a {type(estimator).__name__}.")

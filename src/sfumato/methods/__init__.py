@@ -15,6 +15,8 @@ from typing import Any
 FAMILY = {
     "sir": "sfumato.methods.sir.PrivateSIR",
     "sparse-sir": "sfumato.methods.sparse_sir.PrivateSparseSIR",
+    "multi-sir": "sfumato.methods.multi_sir.PrivateMultiSIR",
+    "censored-sir": "sfumato.methods.censored_sir.PrivateCensoredSIR",
     "save": "sfumato.methods.second_order.PrivateSAVE",
     "dr": "sfumato.methods.second_order.PrivateDR",
     "phd": "sfumato.methods.phd.PrivatePHD",

@@ -94,6 +94,8 @@ class About:
         From a fitted estimator to words for how the directions were found.
     home : str
         The module that its users import it from.
+    federated : bool
+        Whether sites that may not pool their records can fit it.
     own_units : bool
         Whether its directions compare features in the units of the table, as principal components do.
     parameters, released : mapping of str to Reader
@@ -111,6 +113,7 @@ class About:
     meaning: str = "explains {:.1%}"
     method: Callable[[Any], str] = call_by_name
     home: str = "sfumato"
+    federated: bool = True
     own_units: bool = False
     parameters: Mapping[str, Reader] = field(default_factory=dict)
     released: Mapping[str, Reader] = field(default_factory=dict)

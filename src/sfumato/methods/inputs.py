@@ -64,7 +64,7 @@ def _check_scanned(
     if y is not None:
         raise InputError("y must be left out when x is a scanned source, which names its own response.")
     if source.n_second and not get_tags(estimator).target_tags.multi_output:
-        raise InputError("x was scanned with a second table, which is for PrivateCCA alone; scan it without.")
+        raise InputError("x was scanned with a second table, which this estimator has no use for; scan it without.")
     if get_tags(estimator).target_tags.required and not (source.has_response or source.n_second):
         raise InputError("x was scanned without a response, which is needed; name it: scan(..., response='y').")
     if classes is not None and source.response != declared_response(True, classes):
@@ -109,7 +109,7 @@ def first_rows(source: Source, groups: Any, unit: Unit) -> Source:
 def paired_source(estimator: Any, X: Any, Y: Any, unit: Unit = RECORD) -> Source:
     """Checked records of two tables side by side, X first; the second may be a single column.
 
-    Sets also ``y_feature_names_in_``, where the second table names its columns.
+    Sets also ``n_targets_in_`` and, where the second table names its columns, ``y_feature_names_in_``.
     """
     if isinstance(X, Source):
         if not X.n_second:
@@ -117,6 +117,7 @@ def paired_source(estimator: Any, X: Any, Y: Any, unit: Unit = RECORD) -> Source
         _check_scanned(estimator, X, Y, None, None, unit)
         p, names = X.n_features - X.n_second, X.feature_names
         _remember(estimator, p, None if names is None else names[:p], None if names is None else names[p:])
+        estimator.n_targets_in_ = X.n_second
         return X
     x, names = _array(X, _least(estimator, unit))
     if Y is None:
@@ -125,6 +126,7 @@ def paired_source(estimator: Any, X: Any, Y: Any, unit: Unit = RECORD) -> Source
     if len(y) != len(x):
         raise InputError("x and y must have the same number of rows.")
     _remember(estimator, x.shape[1], names, others)
+    estimator.n_targets_in_ = y.shape[1]
     binary = (*binary_columns(X), *(x.shape[1] + j for j in binary_columns(Y)))
     both = None if names is None or others is None else (*names, *others)
     return ArraySource(np.hstack([x, y]), np.zeros(len(x)), Response(), both, n_second=y.shape[1], binary=binary)

@@ -156,7 +156,8 @@ class Again:
     def _shape(self, units: FloatArray | None) -> Asking[tuple[Ranks, float, Shape]]:
         task, ranks = self.task, self.ranks
         if self.counted:
-            ranks = yield from task.ranking.count(ranks.bins, task.n_records)
+            counted = yield from task.ranking.count(ranks.bins, task.n_records)
+            ranks = replace(counted, functions=ranks.functions)
         n = task.records_of(ranks)
         return ranks, n, (yield from task.shape.measure(half_widths(task.n_features, units), n))
 
@@ -181,7 +182,8 @@ def solve(
 
     automatic = tested and task.n_directions is None
     fit = yield from heard.of(task.solver.run(shape, ranks, n, task.n_directions, chooser if automatic else None))
-    signs = signs_of(fit.links, ranks.probabilities, fit.choice.n_directions, ranks.is_ordered)
+    ordered = ranks.is_ordered or ranks.functions is not None  # cells are in the order of their first response
+    signs = signs_of(fit.links, ranks.probabilities, fit.choice.n_directions, ordered)
     directions = unit_directions(fit.links, whitening.exact_matrix / grid.half_width, signs)
     evidence = Evidence.of(heard, n, whitening, ranks, again, located.reading)
     belief = Belief(evidence, fit.first, shown_links(task, fit, ranks), fit.choice, grid.half_width, signs, tested)
@@ -262,6 +264,8 @@ RELEASED: dict[str, Reader] = (
         "solver": optional(word(get_args(Solver))),
     }
 )
+LINKED = {name: reader for name, reader in RELEASED.items() if name not in ("picture", "solver")}
+"""What a model file holds of a `LinkedReducer` that has no picture and one solver."""
 WORDS = {"descent": "residual descent", "one-shot": "one shot", None: ""}
 """What a report calls the solvers."""
 
@@ -279,7 +283,37 @@ def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
 
 
 @dataclass(eq=False, repr=False)
-class PrivateSIR(Assessed, Predicting, ExplainingReducer):
+class LinkedReducer(Assessed, ExplainingReducer):
+    """What a fit keeps whose directions are what functions of y depend on."""
+
+    def _keep(self, outcome: Outcome, ledger: Ledger) -> None:
+        self._keep_belief(outcome.belief)
+        self.directions_ = outcome.directions
+        self.mean_ = outcome.centre
+        self.scale_ = outcome.scale
+        self._keep_bounds(outcome.located)
+        self.ledger_ = ledger
+
+    @cached_property
+    def loadings_(self) -> FloatArray:
+        """What one standard deviation of each feature does."""
+        return unit_rows(self.directions_ * self.scale_)
+
+    @cached_property
+    def loadings_errors_(self) -> FloatArray:
+        """Root mean square error of `loadings_`."""
+        return self._wide(self._assessment.errors.loadings)
+
+    @cached_property
+    def eigenvalues_(self) -> FloatArray:
+        """Part of the variance of a function of y that each direction explains."""
+        belief = self._assessment
+        assert isinstance(belief, Belief)
+        return belief.eigenvalues
+
+
+@dataclass(eq=False, repr=False)
+class PrivateSIR(Predicting, LinkedReducer):
     """Directions of x that explain y, without revealing any one record.
 
     Parameters
@@ -428,28 +462,6 @@ class PrivateSIR(Assessed, Predicting, ExplainingReducer):
         return with_best_method(task, budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation))
 
     def _keep(self, outcome: Outcome, ledger: Ledger) -> None:
-        self._keep_belief(outcome.belief)
-        self.directions_ = outcome.directions
-        self.mean_ = outcome.centre
-        self.scale_ = outcome.scale
-        self._keep_bounds(outcome.located)
+        super()._keep(outcome, ledger)
         self.picture_: Picture | None = outcome.picture
         self.solver_: Solver | None = outcome.solver
-        self.ledger_ = ledger
-
-    @cached_property
-    def loadings_(self) -> FloatArray:
-        """What one standard deviation of each feature does."""
-        return unit_rows(self.directions_ * self.scale_)
-
-    @cached_property
-    def loadings_errors_(self) -> FloatArray:
-        """Root mean square error of `loadings_`."""
-        return self._wide(self._assessment.errors.loadings)
-
-    @cached_property
-    def eigenvalues_(self) -> FloatArray:
-        """Part of the variance of a function of y that each direction explains."""
-        belief = self._assessment
-        assert isinstance(belief, Belief)
-        return belief.eigenvalues

@@ -230,13 +230,14 @@ def _top(node: Node) -> dict[str, Node]:
 
 
 def _sizes(about: About, known: Inputs, node: Node) -> Sizes:
-    p, pairs = known.n_features, "y_mean" in about.released
+    p, pairs = known.n_features, "second" in about.options
     if (known.second is not None) != pairs:
         Node(None, f"{node.place}.second").refuse("the second table" if pairs else "null: there is no second table")
     if known.second is None:
         return {"p": p, "most": p, "codes": HASH_BUCKETS}
     q = known.second.n_features
-    return {"p": p, "q": q, "p + q": p + q, "most": min(p, q)}
+    most = min(p, q) if "y_mean" in about.released else p  # a canonical pair has a direction on either side
+    return {"p": p, "q": q, "p + q": p + q, "most": most}
 
 
 def _told(about: About, node: Node, sizes: Sizes) -> dict[str, Any]:

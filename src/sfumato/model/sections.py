@@ -50,6 +50,8 @@ class Inputs(Side):
     def remember(self, estimator: Any) -> None:
         """Tell a fitted estimator about its tables."""
         estimator.n_features_in_, estimator.n_records_ = self.n_features, self.n_records
+        if self.second is not None:
+            estimator.n_targets_in_ = self.second.n_features
         names = (("feature_names_in_", self.names), ("y_feature_names_in_", self.second and self.second.names))
         for attribute, known in names:
             if known is not None:
@@ -61,12 +63,12 @@ def write_inputs(
 ) -> dict[str, Any]:
     """What a file says of the inputs, as values still to be made plain."""
     names, others = (getattr(estimator, name, None) for name in ("feature_names_in_", "y_feature_names_in_"))
-    mean = getattr(estimator, "y_mean_", None)
+    targets = getattr(estimator, "n_targets_in_", None)
     return {
         "n_records": getattr(estimator, "n_records_", None),
         "response": response,
         **_table(estimator.n_features_in_, names, columns),
-        "second": None if mean is None else _table(len(mean), others, second),
+        "second": None if targets is None else _table(targets, others, second),
     }
 
 

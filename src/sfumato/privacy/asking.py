@@ -4,8 +4,8 @@ A step is a generator. It yields what it asks and is sent the release; what it r
 to whoever drives it: the curator, a federation's sites, the stand-in of a forecast, the replay of an audit.
 """
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -84,18 +84,23 @@ def _what_it_cost(charged: int) -> str:
     )
 
 
+def restated(step: Asking[T], change: Callable[[Ask], Ask]) -> Asking[T]:
+    """The same step with another question in the place of each of its own."""
+    try:
+        asked = next(step)
+        while True:
+            asked = step.send((yield change(asked)))
+    except StopIteration as end:
+        return cast(T, end.value)
+
+
 def on_columns(step: Asking[T], columns: Sequence[int] | IntArray) -> Asking[T]:
     """The same step about some columns: each of its questions is about records that have no others.
 
     What runs on a table thereby runs on a selection of its features; plan, ledger, records and noise stay the same.
     """
     some = np.asarray(columns, dtype=np.int64)
-    try:
-        asked = next(step)
-        while True:
-            asked = step.send((yield Ask(_about(asked.query, some), asked.line, asked.picks)))
-    except StopIteration as end:
-        return cast(T, end.value)
+    return restated(step, lambda asked: replace(asked, query=_about(asked.query, some)))
 
 
 def _about(query: BoundedSum, columns: IntArray) -> OnColumns:

@@ -141,8 +141,8 @@ def what_if(estimator: Any) -> WhatIf | None:
     n, p = getattr(estimator, "n_records_", None), int(estimator.n_features_in_)
     if n is None or not 2 <= p <= WIDEST or not hasattr(estimator, "explain"):
         return None
-    second = getattr(estimator, "y_mean_", None)
-    plan = estimator.explain(n, p) if second is None else estimator.explain(n, p, len(second))
+    targets = getattr(estimator, "n_targets_in_", None)
+    plan = estimator.explain(n, p) if targets is None else estimator.explain(n, p, targets)
     if not plan.has_forecast:
         return None
     try:

@@ -62,7 +62,7 @@ class Source(ABC):
     classes: tuple[str, ...] | None = None
     """The declared classes of the response, as cells are compared with them, where the source was told of them."""
     n_second: int = 0
-    """How many of the features, the last ones, are those of a second table: the other side of a canonical pair."""
+    """How many of the features, the last ones, are those of a second table: of a canonical pair, or responses."""
     has_people: bool = False
     """Whether every record is known to belong to a person, so that `first_rows` can tell which of them count."""
     binary: tuple[int, ...] = ()

@@ -58,7 +58,7 @@ class FileSource(Source):
         records is private: fit with ``relation="add-remove"``, which never uses it. `count` tells the number
         of all rows, so that even ``relation="replace"`` stays private, though its means are then too small.
     second : Columns, optional
-        The features of a second table: the other side of a canonical pair.
+        The features of a second table: the other side of a canonical pair, or several responses.
     response_kind : {"numeric", "categorical"}, optional
         What the response is. None: what its column is, in all files alike; in a CSV file, which has no types, its
         cells must then be numbers alone, or texts that are no numbers.

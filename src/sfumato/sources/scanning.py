@@ -44,7 +44,8 @@ def scan(
         Public list of the categories of the response. Without it a text response is sorted into hash buckets
         and the buckets in use are found privately.
     second : sequence of str, optional
-        Columns of the second table of `PrivateCCA`.
+        Columns of the second table of `PrivateCCA`, the responses of `PrivateMultiSIR`, or time and status of
+        `PrivateCensoredSIR`.
     response_kind : {"numeric", "categorical"}, optional
         What the response is, if it is not to be taken from the type of its column, which is public. A CSV file has
         no types: without it the response must be numbers alone or texts that are no numbers.

@@ -1,5 +1,5 @@
 """A sum over a part of the table: over one of several disjoint parts of its records (parallel composition), or over
-some of its columns, as every statistic is after a selection of features.
+some of its columns, as every statistic is after a selection of features; or with several columns for a response.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.records import Records
 from sfumato.sums import BoundedSum, Restated
-from sfumato.typing import IntArray, Relation
+from sfumato.typing import FloatArray, IntArray, Relation
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _MIX = 0xBF58476D1CE4E5B9
@@ -116,3 +116,38 @@ class OfColumn(OnColumns):
             with np.errstate(over="ignore"):
                 values = np.abs(values - self.centre)
         return self.query.of(Records(records.x, values))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnCells(Restated):
+    """`query` asked about the first columns of the records, with the cell of the others in the place of the response.
+
+    Each of the last ``len(sizes)`` columns has edges of its own, `sizes` of them, one column's after another's in
+    `edges`; which of the half-open bins between them a number lies in (as in `Bins`) is a digit of the cell, that of
+    the first such column the slowest. The cell comes from comparisons of one record with public or released edges: an
+    exact function of the record alone. So a record changes the response of no other, each contributes what `query`
+    makes of its features and its cell, and the bounds, which hold for every response, hold unchanged: ``norm`` where
+    one is added or removed, ``diameter`` where one is replaced, k times those for the k rows of a person (`PerPerson`).
+    """
+
+    query: BoundedSum
+    edges: FloatArray
+    sizes: IntArray
+
+    @property
+    def describe(self) -> str:
+        return f"{self.query.describe}; {len(self.sizes)} responses in {self.count} cells"
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return int(np.prod(self.sizes + 1))
+
+    def of(self, records: Records) -> IntArray:
+        features = records.x.shape[1] - len(self.sizes)
+        cell = np.zeros(len(records), dtype=np.int64)
+        ends = np.cumsum(self.sizes)
+        for column, (size, end) in enumerate(zip(self.sizes, ends, strict=True), start=features):
+            edges = self.edges[end - size : end]
+            cell = cell * (size + 1) + np.searchsorted(edges, records.x[:, column], side="right")
+        return self.query.of(Records(records.x[:, :features], cell))

@@ -152,8 +152,8 @@ def init(shape: Shape, ranks: Ranks, n_directions: int | None, schedule: Schedul
         # More directions asked for than functions: further cosines.
         table = cosines(ranks.probabilities, weights_of(schedule, wanted))
     else:
-        table = indicators(ranks.probabilities)
-        # Fewer classes than directions asked for: columns of zeros, so that noise fills the directions.
+        table = indicators(ranks.probabilities) if ranks.functions is None else ranks.functions
+        # Fewer functions than directions asked for: columns of zeros, so that noise fills the directions.
         table = np.pad(table, ((0, 0), (0, max(0, wanted - table.shape[1]))))
     size = np.sqrt((table**2).sum(axis=1))
     order = np.argsort(size)

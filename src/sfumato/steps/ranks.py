@@ -25,12 +25,17 @@ _NO_EDGES = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Bins of y with their released probabilities; `total` is the noisy number of records, `noise` that of a count."""
+    """Bins of y with their released probabilities; `total` is the noisy number of records, `noise` that of a count.
+
+    `functions` (bins, q) are what x is to explain, where y is neither a number nor a class but a cell of several
+    responses; the first of them comes first in the order of the cells.
+    """
 
     bins: Bins
     probabilities: FloatArray
     total: float
     noise: float = 0.0
+    functions: FloatArray | None = None
 
     @property
     def is_ordered(self) -> bool:

@@ -76,7 +76,7 @@ def check_options(chosen: Member, options: Mapping[str, Any], needed: tuple[str,
 def _instead(chosen: Member, option: str) -> str:
     """What to do about an option that is not for the estimator."""
     if option == "response" and "second" in chosen.takes:
-        return "it compares two sets of columns: name the second with --second"
+        return "it has two sets of columns: name the second with --second"
     if option == "response":
         return "it explains no column: leave it out, and choose columns with --features"
     others = ", ".join(name for name in FAMILY if option in Member(name).takes)

@@ -181,7 +181,12 @@ def prepare(table: TableOptions, options: EstimatorOptions) -> "tuple[Any, FileS
             f"classes: column {table.response!r} holds numbers; list its classes, as --classes 0,1, "
             "or say --response-kind categorical."
         )
-    return estimator.set_params(**table.public_bounds(source)), source
+    return estimator.set_params(**taken(estimator, table.public_bounds(source))), source
+
+
+def taken(estimator: Any, parameters: "dict[str, GivenBounds]") -> "dict[str, GivenBounds]":
+    """Those parameters that the estimator has: of responses that enter by their ranks no bounds are needed."""
+    return {name: value for name, value in parameters.items() if name in estimator.get_params()}
 
 
 def explain_fit(estimator: Any, source: "FileSource", n_records: int | None = None) -> "Explanation":

@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 from sfumato.errors import InputError
 from sfumato.hints import Hint, hint_of
 from sfumato.sources.table import Kind, Table
+from sfumato.study.family import find_member
 from sfumato.web.declaration import Declaration
 
 Fields = dict[str, str]
@@ -21,13 +22,15 @@ MOST_ROWS = 200
 ROLES = {
     "feature": "feature",
     "response": "response, to be explained",
-    "second": "second set (cca)",
+    "second": "second set (cca), or one of several responses",
     "person": "says whose row it is",
     "out": "leave out",
 }
 METHODS = {
     "sir": "directions that explain the response (SIR)",
     "sparse-sir": "the same, of very many columns (sparse SIR)",
+    "multi-sir": "directions that explain several responses together (projective resampling)",
+    "censored-sir": "directions that explain a time that may be cut short; second set: time, then status",
     "save": "even, curved relations (SAVE)",
     "dr": "even and odd relations (directional regression)",
     "phd": "curved relations, by second derivatives (principal Hessian directions)",
@@ -233,15 +236,17 @@ class _Reader:
 
     def check_method(self, said: Declaration) -> None:
         """What the method needs, in words of the form."""
-        explains = said.estimator not in ("pca", "sparse-pca", "cca")
+        paired = "second" in find_member(said.estimator).takes
+        explains = not paired and said.estimator not in ("pca", "sparse-pca")
         if explains and said.response is None:
             self._note("estimator", "Choose the column to explain: give one column the role of the response.")
         if not explains and said.response is not None:
-            self._note("estimator", "This method explains no column: give none the role of the response.")
-        if said.estimator == "cca" and not said.second:
-            self._note("estimator", "Two sets are compared: give the columns of the second the role 'second set'.")
-        if said.estimator != "cca" and said.second:
-            self._note("estimator", "Only CCA has a second set of columns; give them another role.")
+            what = "has its responses in the second set" if paired and said.estimator != "cca" else "explains no column"
+            self._note("estimator", f"This method {what}: give none the role of the response.")
+        if paired and not said.second:
+            self._note("estimator", "There are two sets: give the columns of the second the role 'second set'.")
+        if not paired and said.second:
+            self._note("estimator", "This method has no second set of columns; give them another role.")
         if said.classes and said.response_kind == "numeric":
             self._note("response-kind", "A response with listed classes is no number; choose another kind.")
 

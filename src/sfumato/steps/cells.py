@@ -1,0 +1,168 @@
+"""Cells of several responses: each is cut where its ranks say, and the response of a record is the cell it is in."""
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato.privacy.asking import Asking, restated
+from sfumato.privacy.plan import Line
+from sfumato.statistics.histograms import Bins
+from sfumato.statistics.parts import OfColumn, OnCells
+from sfumato.steps.descent import cosines
+from sfumato.steps.picture import groups
+from sfumato.steps.ranks import Ranking, Ranks
+from sfumato.typing import FloatArray, IntArray
+
+T = TypeVar("T")
+
+CUTTING_BINS = 24
+"""Of each response, from which its pieces are made."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Where each response is cut: released edges, or public ones. The first response is the slowest digit of a cell."""
+
+    edges: tuple[FloatArray, ...]
+
+    @property
+    def sizes(self) -> IntArray:
+        """How often each response is cut."""
+        return np.array([len(edges) for edges in self.edges], dtype=np.int64)
+
+    @property
+    def places(self) -> IntArray:
+        """The piece of each response in every cell: (cells, responses)."""
+        pieces = self.sizes + 1
+        return np.stack(np.unravel_index(np.arange(pieces.prod()), pieces), axis=1)
+
+    def asked(self, step: Asking[T]) -> Asking[T]:
+        """The same step about records whose response is their cell; they have no other columns than their features."""
+        edges, sizes = np.concatenate(self.edges), self.sizes
+        return restated(step, lambda asked: replace(asked, query=OnCells(asked.query, edges, sizes)))
+
+
+@dataclass(frozen=True, slots=True)
+class CellRanks(Ranks):
+    """Ranks of which every bin is a cell."""
+
+    cells: Cells = Cells(())
+
+
+@dataclass(frozen=True, slots=True)
+class CellRanking(Ranking):
+    """The step that cuts responses into pieces of about equal size and counts the cells, each at a share of the budget.
+
+    `pieces` are those of each response, the columns after the first `n_features`; further responses are cut at `known`
+    edges, which are public.
+    """
+
+    n_bins: int = CUTTING_BINS
+    count_share: float = 0.05
+    n_features: int = 1
+    pieces: tuple[int, ...] = (2, 2)
+    known: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def each(self) -> Ranking:
+        """What is asked of one response."""
+        return Ranking(self.response, self.share, self.n_bins)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The histograms of each response, and one of the cells."""
+        cuts = tuple(
+            replace(
+                line,
+                name=f"{line.name} {j}",
+                purpose=line.purpose.replace("the response", f"response {j}"),
+                asks=OfColumn,
+            )
+            for j in range(1, len(self.pieces) + 1)
+            for line in self.each.lines
+        )
+        return (*cuts, Line("ranks", "sizes of the cells", self.count_share, "sqrt(2) / 1", asks=OnCells))
+
+    def run(self, n_records: int | None = None) -> Asking[CellRanks]:
+        """Edges and probabilities of the cells. Never raises: what cannot be told apart is not cut."""
+        found = []
+        for j, pieces in enumerate(self.pieces, start=1):
+            found.append((yield from self._cuts(j, pieces, n_records)))
+        cells = Cells((*found, *(np.asarray(edges) for edges in self.known)))
+        bins = Bins(np.empty(0), categories=len(cells.places))
+        counted = yield from cells.asked(self.count(bins, n_records))
+        return CellRanks(bins, counted.probabilities, counted.total, counted.noise, cells=cells)
+
+    def _cuts(self, j: int, pieces: int, n_records: int | None) -> Asking[FloatArray]:
+        """Edges between pieces of a response."""
+        column = np.array([self.n_features + j - 1])
+        ranks = yield from restated(
+            self.each.run(n_records),
+            lambda asked: replace(asked, query=OfColumn(asked.query, column), line=f"{asked.line} {j}"),
+        )
+        return np.asarray(ranks.bins.edges[np.flatnonzero(np.diff(groups(ranks, pieces)[0]))])
+
+
+def project(places: IntArray, probabilities: FloatArray, towards: FloatArray, weights: FloatArray) -> FloatArray:
+    """Functions of several responses that tell whatever x can explain of them: table (cells, functions).
+
+    Li, Wen and Zhu (2008) show that what x explains of several responses together is what it explains of all their
+    linear combinations, and average the kernels of SIR over many of those. Here responses are normal scores of their
+    ranks, a combination of them is ranked again, and its functions are weighted cosines of those ranks. The kernel of
+    least squares on the functions of all combinations together *is* the average, so that none needs a budget of its
+    own: the noise of a release is tied to the length of a record's functions, and those of a hundred combinations,
+    over the root of their number, are as long as those of one. Neighbouring combinations tell about the same; the
+    principal functions among them carry what they tell in fewer columns, with less noise.
+
+    Parameters
+    ----------
+    places : ndarray of shape (cells, responses)
+        Piece of each response.
+    probabilities : ndarray of shape (cells,)
+    towards : ndarray of shape (combinations, responses)
+    weights : ndarray
+        Of the cosines.
+
+    Examples
+    --------
+    >>> places = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> table = project(places, np.full(4, 0.25), np.array([[1.0, 0.0], [0.7, 0.7]]), np.ones(2))
+    >>> table.shape, bool(np.abs(table.mean(axis=0)).max() < 1e-12)
+    ((4, 3), True)
+    """
+    scores = np.stack([normal_scores(place, probabilities)[place] for place in places.T], axis=1)
+    tables = [_of_ranks(scores @ way, probabilities, weights) for way in towards]
+    return principal(np.concatenate(tables, axis=1) / np.sqrt(len(towards)), probabilities)
+
+
+def _of_ranks(values: FloatArray, probabilities: FloatArray, weights: FloatArray) -> FloatArray:
+    """Cosines of the ranks of a number that every cell has."""
+    order = np.argsort(values, kind="stable")
+    table = np.empty((len(values), len(weights)))
+    table[order] = cosines(probabilities[order], weights)
+    return table
+
+
+def normal_scores(place: IntArray, probabilities: FloatArray) -> FloatArray:
+    """Mean of a standard normal in each piece of a response, between the quantiles that are its ends.
+
+    >>> normal_scores(np.array([0, 0, 1]), np.array([0.25, 0.25, 0.5])).round(2)
+    array([-0.8,  0.8])
+    """
+    shares = np.bincount(place, probabilities)
+    ends = np.concatenate([[0.0], np.cumsum(shares)])
+    density = np.exp(-0.5 * ndtri(np.clip(ends, 1e-12, 1.0 - 1e-12)) ** 2) / np.sqrt(2.0 * np.pi)
+    return np.asarray((density[:-1] - density[1:]) / np.maximum(shares, 1e-9))
+
+
+MOST_FUNCTIONS, LEAST_VARIANCE = 24, 1e-6
+
+
+def principal(table: FloatArray, probabilities: FloatArray) -> FloatArray:
+    """The functions turned to those that vary most, centred, as many as vary at all and no more than a few dozen."""
+    centred = table - probabilities @ table
+    _, spread, vt = np.linalg.svd(np.sqrt(probabilities)[:, None] * centred, full_matrices=False)
+    kept = int(np.clip((spread**2 > LEAST_VARIANCE * (spread[0] ** 2 + 1e-300)).sum(), 1, MOST_FUNCTIONS))
+    return np.asarray(centred @ vt[:kept].T)
