@@ -86,7 +86,7 @@ def fit_remote(
         try:
             _walk(fitted, task, remote, ledger, needed, leave_out, own_units)
         except SitesLostError as error:
-            raise SitesLostError(f"{error} Left out: {remote.left_out or 'nobody by name'}.") from None
+            raise SitesLostError(f"{error} Left out: {_named(remote.left_out) or 'nobody by name'}.") from None
     except Exception:
         if run is None:  # nobody can go on with a run without a name: give back what it set aside
             remote.close()
@@ -165,8 +165,13 @@ def _walk(
 def _enough(remote: RemoteSites, needed: int) -> None:
     if len(remote.facts) < max(needed, 1):
         raise SitesLostError(
-            f"only {len(remote.facts)} sites take part, {needed} are needed. Left out: {remote.left_out or 'nobody'}."
+            f"only {len(remote.facts)} sites take part, {needed} are needed. "
+            f"Left out: {_named(remote.left_out) or 'nobody'}."
         )
+
+
+def _named(left_out: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} ({why.removesuffix('.')})" for name, why in left_out.items())
 
 
 def _remember(fitted: Any, facts: SiteFacts) -> None:
