@@ -75,6 +75,11 @@ BENCHMARKS = {
         ("forecast-family.md", "forecast-sites.md"),
         call("forecast_family"),
     ),
+    "forward": Benchmark(
+        "gradients in cells and steps of least average variance beside SIR, Hessian directions and DR",
+        ("forward.md",),
+        call("forward"),
+    ),
     "fuzz": Benchmark(
         "hostile input for every entry point", ("fuzz.json", "fuzz.md"), start("fuzz", "--cases", "10000", "--keep")
     ),

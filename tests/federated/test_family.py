@@ -121,6 +121,7 @@ def test_over_the_wire_and_in_simulation_the_same_seed_gives_the_same_fit(estima
     here = simulate(type(estimator)(**estimator.get_params() | {"random_state": made.seed}), parts)
     np.testing.assert_array_equal(remote.directions_, here.directions_)
     assert remote.n_features_in_ == P and not remote.left_out_
+    assert getattr(remote, "n_targets_in_", None) == getattr(here, "n_targets_in_", None)
     assert all(0.99 < told["epsilon"] <= 1.0 for told in remote.spending_.values())
     assert all(0.99 < ledger.spent() <= 1.0 for ledger in here.ledgers_.values())
 

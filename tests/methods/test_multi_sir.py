@@ -117,6 +117,8 @@ def test_responses_that_are_all_equal_have_an_answer_all_the_same(x):
 def test_a_mistake_is_one_sentence_before_anything_is_spent(x):
     with pytest.raises(InputError, match="at most 7: leave some out, or use PrivateCCA"):
         PrivateMultiSIR(bounds=BOX).fit(x[:50], np.zeros((50, 8)))
+    with pytest.raises(InputError, match="takes at most 7"):
+        PrivateMultiSIR(bounds=BOX).explain(1_000, 4, 0)
     with pytest.raises(InputError, match="requires y to be passed"):
         PrivateMultiSIR(bounds=BOX).fit(x[:50])
     with pytest.raises(InputError, match="y has missing or infinite values"):

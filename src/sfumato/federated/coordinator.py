@@ -176,6 +176,8 @@ def _named(left_out: Mapping[str, str]) -> str:
 
 def _remember(fitted: Any, facts: SiteFacts) -> None:
     fitted.n_features_in_ = first = facts.n_features - facts.n_second
+    if facts.n_second:
+        fitted.n_targets_in_ = facts.n_second
     if facts.feature_names is not None:
         names = np.asarray(facts.feature_names, dtype=object)
         fitted.feature_names_in_ = names[:first]

@@ -26,7 +26,7 @@ from sfumato.steps.cells import CellRanking, Cells, project
 from sfumato.steps.location import Locating
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
-from sfumato.typing import FloatArray, IntArray
+from sfumato.typing import FloatArray, IntArray, is_whole
 
 CELLS = 144
 """Most cells: with more of them their counts drown in noise, with fewer they tell less."""
@@ -269,10 +269,10 @@ class PrivateMultiSIR(CellReducer):
         return self._fit(open_session(self, X, y, groups))
 
     def _cells(self, n_features: int, n_targets: int, n_records: int | None) -> MultiTask:
-        if n_targets > MOST_RESPONSES:
+        if not is_whole(n_targets, 1, MOST_RESPONSES):
             raise InputError(
-                f"y has {n_targets} responses; PrivateMultiSIR takes at most {MOST_RESPONSES}: leave some out, or use "
-                "PrivateCCA."
+                f"y has {n_targets!r} responses; PrivateMultiSIR takes at most {MOST_RESPONSES}: leave some out, or "
+                "use PrivateCCA."
             )
         k, bounds = directions_of(self.n_directions, n_features), location_of(self, n_features, n_records)
         return MultiTask(n_features, n_records, Response(), k, bounds, n_targets=n_targets)

@@ -138,11 +138,10 @@ def project(places: IntArray, probabilities: FloatArray, towards: FloatArray, we
 
 
 def _of_ranks(values: FloatArray, probabilities: FloatArray, weights: FloatArray) -> FloatArray:
-    """Cosines of the ranks of a number that every cell has."""
-    order = np.argsort(values, kind="stable")
-    table = np.empty((len(values), len(weights)))
-    table[order] = cosines(probabilities[order], weights)
-    return table
+    """Cosines of the ranks of a number that every cell has; cells with the same number share a rank."""
+    place = np.unique(values.round(9), return_inverse=True)[1]
+    shares = np.asarray(np.bincount(place, probabilities), dtype=np.float64)
+    return cosines(shares, weights)[place]
 
 
 def normal_scores(place: IntArray, probabilities: FloatArray) -> FloatArray:
