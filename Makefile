@@ -12,8 +12,13 @@ SPARK  := .venv-spark
 VERSIONS := 1.41 1.42
 # Those of the app on Flower's public interface.
 PUBLIC := 1.36 1.37 1.38 1.39 1.40 1.41 1.42
+# NVFlare brings a web server and a database: its tests run from environments of their own.
+FLARE  := .venv-nvflare
+FLARES := 2.6 2.7 2.8 2.9
+# vantage6 pins versions of its own, too.
+ALGORITHM := .venv-vantage6
 
-.PHONY: demo test suite test-spark test-flower-versions test-flower-app lint ruff mypy imports docs bench clean
+.PHONY: demo test suite test-spark test-flower-versions test-flower-app test-nvflare test-vantage6 lint ruff mypy imports docs bench clean
 .DEFAULT_GOAL := test
 # Tests start many processes of sfumato: they compile it once, also where the environment says not to keep bytecode.
 export PYTHONDONTWRITEBYTECODE :=
@@ -60,6 +65,19 @@ test-flower-app: $(STAMP)    ## the app for networks that run Flower: a real Sup
 	    SFUMATO_STOCK=1 SFUMATO_FLOWER=$(CURDIR)/$(FLOWER)-$$version $(BIN)/python -m pytest tests/federated/test_flower_app.py || exit 1; \
 	done
 
+test-nvflare: $(STAMP)    ## the job for networks that run NVFlare: its simulator, and its real processes, each version
+	for version in $(FLARES); do \
+	    $(PYTHON) -m venv $(FLARE)-$$version && \
+	    $(FLARE)-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e . "nvflare==$$version.*" && \
+	    SFUMATO_NVFLARE=$(CURDIR)/$(FLARE)-$$version SFUMATO_NVFLARE_VERSION=$$version \
+	        $(BIN)/python -m pytest tests/federated/test_nvflare.py || exit 1; \
+	done
+
+test-vantage6: $(STAMP)    ## the algorithm for networks that run vantage6, with the client that vantage6 has for tests
+	$(PYTHON) -m venv $(ALGORITHM)
+	$(ALGORITHM)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[vantage6]"
+	SFUMATO_VANTAGE6=$(CURDIR)/$(ALGORITHM) $(BIN)/python -m pytest tests/federated/test_vantage6.py
+
 lint: ruff mypy imports
 
 ruff: $(STAMP)
@@ -80,4 +98,4 @@ bench: $(STAMP)    ## the long studies behind every accuracy and speed claim
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(FLOWER) $(FLOWER)-* $(SPARK) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(FLOWER) $(FLOWER)-* $(FLARE)-* $(ALGORITHM) $(SPARK) build report.html .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

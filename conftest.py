@@ -11,6 +11,7 @@ Tests, and the processes that they start, compute with one thread each: they run
 import hashlib
 import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from threading import Lock
 from typing import Any
 
@@ -21,6 +22,10 @@ import pytest
 from hypothesis import settings
 
 from sfumato.privacy.noise import SecureNoise
+
+# Classes of NVFlare's and functions of vantage6's can only be imported where these are installed.
+_carriers = {"nvflare": "nvflare.py", "vantage6": "vantage6"}
+collect_ignore = [f"src/sfumato/federated/{place}" for name, place in _carriers.items() if not find_spec(name)]
 
 _lock = Lock()
 _stream = np.random.Philox(0)

@@ -234,6 +234,12 @@ def shares_of(good: np.ndarray) -> tuple[str, str]:
     return cells[0], cells[1] if len(cells) > 1 else "-"
 
 
+def _within(value: np.ndarray, error: np.ndarray, centre: np.ndarray) -> np.ndarray:
+    """Whether each fit is within two errors of each that was judged: few fits are judged, and scatter is of all."""
+    good = np.abs(value - centre) <= 2.0 * error[:, None]
+    return good.reshape(-1, *centre.shape)
+
+
 def _command(study: str, options: argparse.Namespace) -> str:
     tables = " --tables " + " ".join(repr(name) for name in options.tables) if options.tables else ""
     judged = f" --judged {options.judged}" if study in ("coverage", "again") else ""
@@ -295,8 +301,7 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
             table_of(name, options.data)[0],
         )
         value, error = _turned(x, runs, limit)
-        first = value[: len(error)]
-        cells = [shares_of(np.abs(first - centre) <= 2.0 * error) for centre in (value.mean(axis=0), limit)]
+        cells = [shares_of(_within(value, error, centre)) for centre in (value.mean(axis=0), limit)]
         told = [run["level"] for run in runs if "e" in run]
         levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
         scores = np.median([_correlations(x, np.array(run["d"]), limit) for run in runs], axis=0)
@@ -309,8 +314,9 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         _command("coverage", options),
         "Coverage of two standard errors\n"
         f"epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples, of which {options.judged} are asked "
-        "for their errors: part of the entries of `directions_` within two `standard_errors_` of the mean over all "
-        "fits, of the first and of the second direction (in brackets: of the worst feature); the same about the fit "
+        "for their errors: part of the entries of `directions_`, of all fits, within two `standard_errors_`, of each "
+        "that was asked, of the mean over all fits, of the first and of the second direction (in brackets: of the "
+        "worst feature); the same about the fit "
         "without noise on the whole table; median correlation of scores with it; correlation of its scores with those "
         "of plain SIR; verdicts (noise / weak / reliable).",
         (

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from sfumato import SIR, LabelPrivateIHT, LabelPrivateSIR, subspace_distance
 from sfumato.local import Answers, NumberRandomiser
 from sfumato.simulate import he, xia
 
+SETTING = ("model", "n", "p", "epsilon")
 SETTINGS = (
     ("M1", 20_000, 15, 1.0),
     ("M1", 20_000, 15, 3.0),
@@ -115,36 +117,35 @@ def plot(curves: dict[str, list[tuple[float, float]]]) -> None:
     figure.savefig(RESULTS / "label-iht.svg", bbox_inches="tight")
 
 
+def mean_distances(
+    of: Callable[..., tuple[float, ...]], settings: Sequence[tuple[object, ...]], replications: int
+) -> list[tuple[object, ...]]:
+    """A row for each setting: itself, then the mean of each distance."""
+    return [(*setting, *(mean(column) for column in replicate(of, replications, *setting).T)) for setting in settings]
+
+
 def sir(replications: int) -> None:
     """Label-private SIR."""
-    rows = []
-    for setting in SETTINGS:
-        out = replicate(directions, replications, *setting)
-        rows.append((*setting, *(mean(column) for column in out.T)))
     write(
         "label-sir",
         f"python -m benchmarks.label sir --replications {replications}",
         "Label-private SIR, mean distance\n"
         "x public, slices found from a pilot of 10 %, k given; pure epsilon per person.",
-        ("model", "n", "p", "epsilon", "LabelPrivateSIR", "without refining", "SIR on true labels"),
-        rows,
+        (*SETTING, "LabelPrivateSIR", "without refining", "SIR on true labels"),
+        mean_distances(directions, SETTINGS, replications),
     )
 
 
 def waves(replications: int) -> None:
     """Label-private SIR in waves."""
-    rows = []
-    for setting in WAVES:
-        out = replicate(in_waves, replications, *setting)
-        rows.append((*setting, *(mean(column) for column in out.T)))
     write(
         "label-waves",
         f"python -m benchmarks.label waves --replications {replications}",
         "Label-private SIR in waves, mean distance\n"
         "x public, nothing known about y, k = 1 given; pure epsilon per person, who answers once in every column. "
         "Half of the waves, a tenth of the people, find where y lies.",
-        ("model", "n", "p", "epsilon", "one question to all", "4 waves", "6 waves", "SIR on true labels"),
-        rows,
+        (*SETTING, "one question to all", "4 waves", "6 waves", "SIR on true labels"),
+        mean_distances(in_waves, WAVES, replications),
     )
 
 

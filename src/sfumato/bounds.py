@@ -146,6 +146,10 @@ class PartialBounds:
         lower, upper = np.append(self.lower, other.lower), np.append(self.upper, other.upper)
         return PartialBounds(lower, upper, np.append(self.settled, other.settled))
 
+    def some(self, columns: IntArray) -> "PartialBounds":
+        """What is known of some of the features."""
+        return PartialBounds(self.lower[columns], self.upper[columns], self.settled[columns])
+
     @property
     def n_features(self) -> int:
         """Number of columns."""

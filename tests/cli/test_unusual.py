@@ -118,3 +118,12 @@ def test_a_declared_class_that_never_occurs_is_noted_by_its_noisy_count(sfumato)
     assert "'north' was declared" not in err and "'south' was declared" not in err
     _, _, err = sfumato(*words, "--classes", "north,south,west", "--out", "wards")
     assert "was declared" not in err
+
+
+def test_a_declared_category_that_never_occurs_is_noted_by_its_noisy_mean(sfumato, here):
+    rows = "".join(f"{20 + i % 70},{('north', 'south')[i % 3 == 0]},{i % 11}\n" for i in range(12_000))
+    (here / "many.csv").write_text("age,ward,y\n" + rows)
+    (here / "age.toml").write_text("[bounds]\nage = [0, 120]\n")
+    words = ("fit", "many.csv", "-y", "y", "--bounds", "age.toml", "--no-picture", "--out", "wards")
+    code, _, err = sfumato(*words, "--categorical", "ward=north|south|wset")
+    assert code == 0 and "hardly a record has 'ward=wset'" in err and "ward=south" not in err

@@ -431,7 +431,7 @@ def test_a_text_far_down_a_csv_file_is_refused_as_one_at_its_top_is(tmp_path):
 
 def modules():
     for module in pkgutil.walk_packages(sfumato.__path__, "sfumato."):
-        if ".flower" not in module.name and not module.name.endswith("__main__"):
+        if not re.search(r"\.(flower|nvflare|vantage6|__main__)", module.name):
             yield importlib.import_module(module.name)
 
 

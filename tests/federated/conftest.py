@@ -10,7 +10,8 @@ from sfumato.records import Response
 from sfumato.simulate import he
 from sfumato.sources import ArraySource
 
-collect_ignore = ["public_app.py"]  # for an environment with Flower; doctests would import it in this one
+# for environments with Flower, NVFlare and vantage6; doctests would import them in this one
+collect_ignore = ["public_app.py", "nvflare_recorder.py", "vantage6_algorithm.py"]
 
 
 class Consortium:

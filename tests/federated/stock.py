@@ -7,7 +7,7 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.federated.deployment import FLOWER, LONG, Deployment
+from tests.federated.deployment import FLOWER, LONG
 from tests.federated.supernodes import ENVIRONMENT, SuperNodes
 
 APP = Path(__file__).parents[2] / "examples" / "flower_app"
@@ -63,9 +63,6 @@ class Stock(SuperNodes):
     def speaks_ours(self):
         """Whether `sfumato federated site` can join this version's network."""
         return self.version >= (1, 41)
-
-    def own_site(self, name):
-        Deployment.site(self, name)
 
     def flwr(self, *words):
         """One of Flower's commands; what it says, as JSON. Its exit code says little: a run that failed has 0."""

@@ -144,8 +144,10 @@ def test_a_site_is_told_what_is_missing_before_anything_runs(table, keys, monkey
         ({"--relation": "swap"}, "relation must be 'replace' or 'add-remove'"),
         ({"--method": "dp-sir"}, "method"),
         ({"--directions": "none"}, "directions"),
-        ({"--lower": "0", "--upper": "1", "--own-units": None}, "own-units: it is for sir, without --lower"),
-        ({"--sparse": None}, "sparse-sir needs --lower and --upper"),
+        (
+            {"--lower": "0", "--upper": "1", "--own-units": None},
+            "own-units: it is for sir, save, dr, phd, lda, cca, without --lower",
+        ),
         ({"--sparse": None, "--estimator": "pca"}, "sparse: it is for sir, not for pca"),
         ({"--estimator": "pca", "--own-units": None}, "own-units: it is for sir"),
         ({"--estimator": "pca", "--slices": "3"}, "slices: pca takes no --slices"),

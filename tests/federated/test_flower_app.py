@@ -17,7 +17,7 @@ from tests.federated.stock import Stock
 
 from sfumato import Bounds, Budget, InputError, PrivateSIR
 from sfumato.federated import simulate
-from sfumato.federated.flower.app import estimator_of, folder_of, limits_of
+from sfumato.federated.run_settings import estimator_of, folder_of, limits_of
 from sfumato.privacy.ledger import FileLedger
 from sfumato.simulate import he
 
@@ -106,8 +106,8 @@ def test_a_stock_network_and_a_site_of_our_own_equal_a_simulation(tmp_path):
     some = {"h0": np.arange(1_200), "h1": np.arange(1_200, 2_000)}  # unequal, so that weights matter
     made = Stock(tmp_path, {name: (sample.x[rows], sample.y[rows]) for name, rows in some.items()})
     try:
-        made.site("h0")
-        made.own_site("h1") if made.speaks_ours else made.site("h1")
+        made.supernode("h0")
+        made.site("h1") if made.speaks_ours else made.supernode("h1")
         made.fit(FIT | {"sites": 2})
     finally:
         made.stop()

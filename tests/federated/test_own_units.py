@@ -2,10 +2,24 @@
 
 import numpy as np
 import pytest
+from tests.federated.conftest import Consortium
 
-from sfumato import Bounds, Budget, InputError, PrivateSIR, PrivateSparseSIR, subspace_distance
+from sfumato import (
+    Bounds,
+    Budget,
+    InputError,
+    PrivatePCA,
+    PrivateSAVE,
+    PrivateSIR,
+    PrivateSparsePCA,
+    PrivateSparseSIR,
+    subspace_distance,
+)
 from sfumato.federated import simulate
+from sfumato.federated.coordinator import fit_remote
 from sfumato.federated.task import least_records
+from sfumato.methods import FAMILY, load
+from sfumato.privacy.ledger import FileLedger
 from sfumato.release import Release
 from sfumato.research import DPSIR
 from sfumato.settings.federated import FederatedCurator, weights_of
@@ -149,7 +163,76 @@ def test_a_vote_on_fewer_features_than_names_goes_on(relation, p, sites):
 
 def test_a_sparse_fit_says_what_it_needs():
     parts, _ = wide(n=600, sites=3)
-    with pytest.raises(InputError, match="bounds must be given"):
-        simulate(PrivateSparseSIR(), parts)
     with pytest.raises(InputError, match="no sum whose noise can be shared"):
         simulate(PrivateSparseSIR(bounds=Bounds(-6, 6)), parts, "secure-aggregation")
+
+
+def one_index(kind, seed=1, n=12_000, p=4):
+    """A response that the first feature explains, to the method's liking."""
+    rng = np.random.default_rng(seed)
+    x, e = rng.standard_normal((n, p)), 0.3 * rng.standard_normal(n)
+    match kind:
+        case "lda":
+            return x, (x[:, 0] + e > 0).astype(int)
+        case "cca":
+            return x, np.column_stack([x[:, 0] + e, rng.standard_normal(n)])
+    return x, x[:, 0] ** 2 + e
+
+
+@pytest.mark.parametrize("kind", ["save", "dr", "phd", "lda", "cca"])
+def test_the_family_finds_in_units_of_each_site_what_pooled_units_hide(kind):
+    x, y = one_index(kind)
+    rng, parts = np.random.default_rng(2), {}
+    for i, name in enumerate(("north", "south", "west")):
+        both = np.column_stack([x[i::3], y[i::3]]) if kind == "cca" else x[i::3]
+        both = both * np.exp(rng.normal(0, 0.5, both.shape[1])) + rng.normal(0, 5, both.shape[1])
+        parts[name] = (both[:, :4], both[:, 4:] if kind == "cca" else y[i::3])
+    estimator = load(FAMILY[kind])(epsilon=4.0, delta=1e-5, n_directions=1)
+    if kind == "lda":
+        estimator.set_params(classes=[0, 1])
+    own, pooled = simulate(estimator, parts, own_units=True), simulate(estimator, parts)
+    assert subspace_distance(own.directions_, np.eye(4)[:1]) < 0.15
+    assert subspace_distance(pooled.directions_, np.eye(4)[:1]) > 0.5
+    assert all(ledger.total() == pytest.approx(4.0, rel=1e-6) for ledger in own.ledgers_.values())
+    assert own.local_["north"].lower.shape == ((6,) if kind == "cca" else (4,))
+
+
+def test_components_and_sparse_fits_have_no_units_of_each_site():
+    parts, _ = moved(1)
+    for refused in (PrivatePCA(), PrivateSparsePCA(), PrivateSparseSIR(bounds=Bounds(-6, 6))):
+        with pytest.raises(InputError, match="own_units=True needs"):
+            simulate(refused, parts, own_units=True)
+
+
+def test_sites_over_the_wire_find_their_own_units_as_a_simulation_does(consortium):
+    remote = fit_remote(PrivateSAVE(2.0, 1e-5, 1), consortium, tuple(consortium.parts), own_units=True)
+    here = simulate(PrivateSAVE(2.0, 1e-5, 1, random_state=consortium.seed), consortium.parts, own_units=True)
+    np.testing.assert_allclose(remote.directions_, here.directions_, rtol=0, atol=1e-12)
+    assert {name: len(FileLedger(consortium.ledger(name))) for name in consortium.parts} == {
+        name: len(ledger) for name, ledger in here.ledgers_.items()
+    }
+
+
+def test_a_sparse_fit_over_sites_finds_the_bounds_of_what_it_keeps_and_has_a_picture():
+    parts, sample = wide()
+    given = simulate(PrivateSparseSIR(2.0, 1e-4, 2, Bounds(-6, 6)), parts)
+    found = simulate(PrivateSparseSIR(2.0, 1e-4, 2, picture=True), parts)
+    assert subspace_distance(found.directions_, sample.directions) < 0.6
+    assert found.picture_ is not None and given.picture_ is None
+    kept = np.isin(np.arange(60), found.support_)
+    assert (found.bounds_.lower[kept] < -2.0).all() and (found.bounds_.upper[kept] > 2.0).all()
+    assert (found.bounds_.lower[~kept] == -1.0).all()  # nothing was asked about the others
+    assert all(ledger.total() <= 2.0 for ledger in found.ledgers_.values())
+
+
+def test_sites_over_the_wire_find_the_bounds_of_some_selected_features_as_a_simulation_does(tmp_path):
+    """The first feature is far from zero and has bounds, the others have none: some questions are about few of few."""
+    parts, _ = wide(n=3_000, sites=3, p=20)
+    for x, _ in parts.values():
+        x[:, 0] += 100.0
+    consortium = Consortium(tmp_path, parts, cap=3.0)
+    bounds = {0: (90.0, 110.0)}
+    remote = fit_remote(PrivateSparseSIR(3.0, 1e-5, 2, bounds), consortium, tuple(parts))
+    here = simulate(PrivateSparseSIR(3.0, 1e-5, 2, bounds, random_state=consortium.seed), parts)
+    np.testing.assert_allclose(remote.directions_, here.directions_, rtol=0, atol=1e-12)
+    assert 0 in remote.support_ and len(remote.support_) > 1 and not remote.left_out_

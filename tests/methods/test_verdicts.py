@@ -3,19 +3,11 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import kurtosis
 
-from sfumato import (
-    Bounds,
-    PrivateCCA,
-    PrivateDR,
-    PrivateLDA,
-    PrivatePCA,
-    PrivatePHD,
-    PrivateSAVE,
-    PrivateSIR,
-    PrivateSparseSIR,
-)
+import sfumato as sf
 
 N = 20_000
 RNG = np.random.default_rng(0)
@@ -23,14 +15,14 @@ X = RNG.normal(size=(N, 4))
 CURVED = X[:, 1] ** 2 + 0.5 * RNG.normal(size=N)
 CLASSES = (X[:, 0] + RNG.normal(size=N) > 0).astype(int)
 SECOND = RNG.normal(size=(N, 2)) + np.outer(X[:, 0], [1.0, 0.0])
-KNOWN = {"n_directions": 1, "epsilon": 1.0, "bounds": Bounds(-6, 6)}
+KNOWN = {"n_directions": 1, "epsilon": 1.0, "bounds": sf.Bounds(-6, 6)}
 CASES = {
-    "save": (PrivateSAVE, {}, X, CURVED),
-    "dr": (PrivateDR, {}, X, CURVED),
-    "phd": (PrivatePHD, {}, X, CURVED),
-    "lda": (PrivateLDA, {"classes": [0, 1]}, X, CLASSES),
-    "pca": (PrivatePCA, {}, X * [2.0, 1.0, 1.0, 1.0], None),
-    "cca": (PrivateCCA, {"y_bounds": Bounds(-6, 6)}, X, SECOND),
+    "save": (sf.PrivateSAVE, {}, X, CURVED),
+    "dr": (sf.PrivateDR, {}, X, CURVED),
+    "phd": (sf.PrivatePHD, {}, X, CURVED),
+    "lda": (sf.PrivateLDA, {"classes": [0, 1]}, X, CLASSES),
+    "pca": (sf.PrivatePCA, {}, X * [2.0, 1.0, 1.0, 1.0], None),
+    "cca": (sf.PrivateCCA, {"y_bounds": sf.Bounds(-6, 6)}, X, SECOND),
 }
 
 
@@ -64,7 +56,7 @@ def test_a_fit_is_judged_alike_after_it_was_pickled():
 
 @pytest.mark.filterwarnings("ignore:random_state")
 def test_two_fits_of_mostly_equal_responses_differ_by_no_more_than_they_say():
-    known = {"bounds": Bounds([20, 7, 0, 0], [90, 48, 4, 1]), "n_directions": 1, "method": "descent"}
+    known = {"bounds": sf.Bounds([20, 7, 0, 0], [90, 48, 4, 1]), "n_directions": 1, "method": "descent"}
     fits = []
     for seed in (0, 1):
         rng = np.random.default_rng(seed)
@@ -72,7 +64,7 @@ def test_two_fits_of_mostly_equal_responses_differ_by_no_more_than_they_say():
         smoker = rng.random(N // 2) < 0.2
         need = 0.05 * (age - 55) + 0.6 * visits + 0.8 * smoker + rng.logistic(size=N // 2)
         x = np.column_stack([age, bmi, visits, smoker])
-        fits.append(PrivateSIR(random_state=seed, **known).fit(x, np.where(need > 2.2, np.exp(need), 0.0)))
+        fits.append(sf.PrivateSIR(random_state=seed, **known).fit(x, np.where(need > 2.2, np.exp(need), 0.0)))
     one, other = fits
     apart = np.abs(one.directions_ - other.directions_ * np.sign((one.loadings_ * other.loadings_).sum()))
     assert (apart < 4.0 * np.hypot(one.standard_errors_, other.standard_errors_)).all()
@@ -84,10 +76,10 @@ def test_a_fit_is_not_called_reliable_where_a_scale_is_a_guess(few_stand_ins):
     levels = {}
     for value in (0.0, 7.0):  # far from zero a feature without spread is taken for so wide that it weighs nothing
         x = np.column_stack([X, np.full(N, value)])
-        fit = PrivateSIR(n_directions=1, random_state=0).fit(x, y)
+        fit = sf.PrivateSIR(n_directions=1, random_state=0).fit(x, y)
         assert fit.unseen_features_.tolist() == [4]
         levels[value] = fit.verdict_.level
-    given = PrivateSIR(n_directions=1, bounds={4: (0, 1)}, random_state=0)
+    given = sf.PrivateSIR(n_directions=1, bounds={4: (0, 1)}, random_state=0)
     given.fit(np.column_stack([X, np.zeros(N)]), y)
     assert levels == {0.0: "weak", 7.0: "reliable"} and given.verdict_.level == "reliable"
 
@@ -99,17 +91,38 @@ def test_heavy_tails_that_vary_by_chance_are_no_finding_of_second_moments():
         rng = np.random.default_rng(seed)
         x = np.column_stack([rng.exponential(size=3_000) ** 2, rng.random(3_000) < 0.01, rng.normal(size=3_000)])
         y = rng.exponential(size=3_000)
-        known = {"bounds": Bounds([0, 0, -5], [60, 1, 5]), "n_directions": 1, "random_state": seed}
-        found += [kind(**known).fit(x, y).verdict_.level != "noise" for kind in (PrivateSAVE, PrivatePHD)]
+        known = {"bounds": sf.Bounds([0, 0, -5], [60, 1, 5]), "n_directions": 1, "random_state": seed}
+        found += [kind(**known).fit(x, y).verdict_.level != "noise" for kind in (sf.PrivateSAVE, sf.PrivatePHD)]
     assert sum(found) <= 1
 
 
-@pytest.mark.parametrize("kind", [PrivateSIR, PrivateSparseSIR, PrivateLDA, PrivateSAVE, PrivateDR])
+@pytest.mark.judged
+def test_pairs_of_a_test_have_the_tails_that_the_distances_tell():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(size=N), rng.random(N) < 0.01])
+    known = {"bounds": sf.Bounds([-5, 0], [5, 1]), "y_bounds": sf.Bounds([-5, 0], [5, 1])}
+    belief = sf.PrivateCCA(n_directions=1, random_state=0, **known).fit(x, rng.permutation(x))._assessment
+    populations = [belief.null(0, rng).x for _ in range(6)]
+    tails = np.median([kurtosis(points, fisher=False) for points in populations], axis=0)
+    assert tails[[1, 3]].min() > 40.0 > tails[[0, 2]].max()
+
+
+@pytest.mark.parametrize("kind", [sf.PrivateSIR, sf.PrivateSparseSIR, sf.PrivateLDA, sf.PrivateSAVE, sf.PrivateDR])
 @pytest.mark.filterwarnings("ignore:random_state")
 def test_a_declared_class_without_records_is_told_from_the_others(kind):
     x = np.random.default_rng(0).normal(size=(3_000, 3))
-    fit = kind(bounds=Bounds(-5, 5), classes=[0, 1, 7], random_state=0).fit(x, (x[:, 0] > 0).astype(int))
+    fit = kind(bounds=sf.Bounds(-5, 5), classes=[0, 1, 7], random_state=0).fit(x, (x[:, 0] > 0).astype(int))
     assert fit.unseen_classes_ == (7,)
+
+
+@pytest.mark.parametrize("kind", [sf.PrivateSIR, sf.PrivateSAVE, sf.PrivateDR])
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_a_category_without_records_is_told_from_those_with_some(kind):
+    rng = np.random.default_rng(0)
+    ward = rng.choice(4, N, p=[0.6, 0.3, 0.1, 0.0])
+    frame = pd.DataFrame({"age": rng.uniform(20, 90, N)} | {f"ward={i}": ward == i for i in (1, 2, 3)})
+    fit = kind(n_directions=1, bounds={"age": (0, 120)}, random_state=0).fit(frame, frame["age"] + 20.0 * ward)
+    assert fit.rare_features_ == ("ward=3",)
 
 
 @pytest.mark.judged
@@ -121,14 +134,14 @@ def test_skewed_features_are_no_finding_where_classes_are_unequal():
         x[:, 1::4] = x[:, 1::4] > 1.2
         x[:, 2::4] = np.where(x[:, 2::4] > 0.6, np.exp(x[:, 2::4]), 0.0)
         y = rng.choice(3, p=[0.5, 0.3, 0.2], size=10_000)
-        known = {"bounds": Bounds(x.min(axis=0), x.max(axis=0)), "classes": [0, 1, 2], "method": "descent"}
-        found.append(PrivateSIR(**known, n_directions=1, random_state=seed).fit(x, y).verdict_.level != "noise")
+        known = {"bounds": sf.Bounds(x.min(axis=0), x.max(axis=0)), "classes": [0, 1, 2], "method": "descent"}
+        found.append(sf.PrivateSIR(**known, n_directions=1, random_state=seed).fit(x, y).verdict_.level != "noise")
     assert sum(found) <= 1
 
 
 @pytest.mark.parametrize("method", ["descent", "one-shot"])
 @pytest.mark.filterwarnings("ignore:random_state")
 def test_as_many_directions_as_features_are_judged_like_fewer(method):
-    known = {"n_directions": 4, "bounds": Bounds(-6, 6), "method": method, "random_state": 0}
-    fit = PrivateSIR(**known).fit(X, np.zeros(N))
+    known = {"n_directions": 4, "bounds": sf.Bounds(-6, 6), "method": method, "random_state": 0}
+    fit = sf.PrivateSIR(**known).fit(X, np.zeros(N))
     assert fit.eigenvalues_.shape == (4,) and fit.standard_errors_.shape == (4, 4)

@@ -115,7 +115,9 @@ def federations(relation: Relation) -> dict[str, tuple[Subject, dict[str, Any]]]
         "PrivateSIR descent, own units": (Subject(PrivateSIR(**found, method="descent")), {"own_units": True}),
         "PrivateSIR, classes": (Subject(PrivateSIR(**known, method="descent", classes=NAMES), 3, NAMES), {}),
         "PrivateSparseSIR, votes": (Subject(PrivateSparseSIR(**known), 6), {}),
+        "PrivateSparseSIR, votes, bounds found": (Subject(PrivateSparseSIR(**found, picture=True), 6), {}),
         "PrivateSAVE": (Subject(PrivateSAVE(**known)), {}),
+        "PrivateDR, own units": (Subject(PrivateDR(**found)), {"own_units": True}),
         "PrivateDR, bounds found, noise shared": (Subject(PrivateDR(**found)), shared),
         "PrivatePHD": (Subject(PrivatePHD(**known)), {}),
         "PrivatePCA refined, leaving out": (Subject(PrivatePCA(**known, method="refined")), {"leave_out": True}),
@@ -123,6 +125,7 @@ def federations(relation: Relation) -> dict[str, tuple[Subject, dict[str, Any]]]
         "PrivateSparsePCA, votes": (Subject(PrivateSparsePCA(**known, max_features=2), 6), {}),
         "PrivateLDA": (Subject(PrivateLDA(**known, classes=NAMES), 3, NAMES), {}),
         "PrivateCCA": (Subject(PrivateCCA(**known, y_bounds=BOX), 4), {}),
+        "PrivateCCA, own units": (Subject(PrivateCCA(**found, y_bounds="search"), 4), {"own_units": True}),
     }
 
 

@@ -194,7 +194,8 @@ def server(
     made = _estimator(options, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
 
     from sfumato.federated.coordinator import summarise_outcome
-    from sfumato.federated.flower.coordination import Address, Limits, coordinate
+    from sfumato.federated.flower.coordination import Address, coordinate
+    from sfumato.federated.run_settings import Limits
 
     limits = Limits(wait, timeout, needed, least, leave_out, own_units, anew)
     found = coordinate(Address(host, port, ca, certificate, key), site, folder, made, limits, note)
@@ -314,6 +315,9 @@ def _sparse_or(estimator: str, sparse: bool) -> str:
     return "sparse-sir" if sparse else estimator
 
 
+IN_OWN_UNITS = ("sir", "save", "dr", "phd", "lda", "cca")
+
+
 def _estimator(
     options: EstimatorOptions, bounds: "Bounds | None", second: "Bounds | None" = None, own_units: bool = False
 ) -> Any:
@@ -322,10 +326,10 @@ def _estimator(
 
     made = replace(options, picture=options.picture is True).build()  # sites buy none unless they are asked to
     refuse_unless_federated(made)
-    if own_units and (options.estimator != "sir" or bounds is not None):
-        raise InputError("own-units: it is for sir, without --lower and --upper; every site finds its own bounds.")
-    if options.estimator == "sparse-sir" and bounds is None:
-        raise InputError("lower: sparse-sir needs --lower and --upper; a sparse fit over sites needs bounds.")
+    if own_units and (options.estimator not in IN_OWN_UNITS or bounds is not None or second is not None):
+        raise InputError(
+            f"own-units: it is for {', '.join(IN_OWN_UNITS)}, without --lower and --upper; every site finds its own."
+        )
     check_options(options.member, {"second": second})
     return made.set_params(bounds=bounds, **({} if second is None else {"y_bounds": second}))
 

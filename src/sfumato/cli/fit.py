@@ -198,7 +198,7 @@ def _run(
                 ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
                 origin = Origin(table.data, table.response or "", command())
                 fitted, shown = _fit(prepared, origin, ledger, draft, bar)
-                unseen = getattr(prepared[0], "unseen_classes_", ())
+                unseen, rare = (getattr(prepared[0], name, ()) for name in ("unseen_classes_", "rare_features_"))
         except (KeyboardInterrupt, SystemExit):  # Ctrl-C, or SIGTERM (see terminal.py): it may have cost something
             _say_what_it_cost(draft, ledger)
             raise
@@ -209,6 +209,8 @@ def _run(
         note(sentence)
     for name in unseen:
         note(f"class {name!r} was declared, but hardly a record has it, by the noisy counts; is it spelled like that?")
+    for name in rare:
+        note(f"hardly a record has {name!r}, by the noisy mean; is it spelled like that?")
     if again:
         note(f"{out} held an earlier fit, now replaced; what it spent is still spent.")
     show_files(stdout(), [(str(out / name), purpose) for name, purpose in RESULTS.items()])

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from sfumato.errors import InputError
 from sfumato.federated.agreement import ComparedSites
-from sfumato.federated.own_units import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
+from sfumato.federated.own_units import OwnUnits, columns_of, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.remote import RemoteSites, Transport
 from sfumato.federated.simulation import Reducer, walk
 from sfumato.federated.site_facts import SiteFacts
@@ -28,7 +28,6 @@ from sfumato.federated.task import (
 )
 from sfumato.federated.terms import Terms
 from sfumato.hints import visible
-from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, unit_of
@@ -87,7 +86,7 @@ def fit_remote(
         try:
             _walk(fitted, task, remote, ledger, needed, leave_out, own_units)
         except SitesLostError as error:
-            raise SitesLostError(f"{error} Left out: {remote.left_out or 'nobody by name'}.") from None
+            raise SitesLostError(f"{error} Left out: {_named(remote.left_out) or 'nobody by name'}.") from None
     except Exception:
         if run is None:  # nobody can go on with a run without a name: give back what it set aside
             remote.close()
@@ -150,10 +149,10 @@ def _walk(
     leave_out: bool,
     own_units: bool,
 ) -> None:
-    inside = OwnUnits(remote, task.n_features, needed) if own_units else remote
+    inside = OwnUnits(remote, columns_of(task), needed) if own_units else remote
     watched = ComparedSites(inside, leave_out=leave_out and not own_units)
     curator = FederatedCurator(watched, needed)
-    if isinstance(inside, OwnUnits) and isinstance(task, Task):
+    if isinstance(inside, OwnUnits):
         for site in remote.sizes.keys() - inside.bounds.keys():
             remote.left_out.setdefault(site, "did not answer while it was asked for units of its own.")
         fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
@@ -166,8 +165,13 @@ def _walk(
 def _enough(remote: RemoteSites, needed: int) -> None:
     if len(remote.facts) < max(needed, 1):
         raise SitesLostError(
-            f"only {len(remote.facts)} sites take part, {needed} are needed. Left out: {remote.left_out or 'nobody'}."
+            f"only {len(remote.facts)} sites take part, {needed} are needed. "
+            f"Left out: {_named(remote.left_out) or 'nobody'}."
         )
+
+
+def _named(left_out: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} ({why.removesuffix('.')})" for name, why in left_out.items())
 
 
 def _remember(fitted: Any, facts: SiteFacts) -> None:

@@ -7,17 +7,18 @@ from typing import Any, Protocol, cast
 from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import InputError
 from sfumato.federated.task import SitesTask, SparseSites
-from sfumato.forecast.evidence import Heard
-from sfumato.methods.sir import Outcome, PrivateSIR, Task, solve
 from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.privacy.asking import Asking
 from sfumato.release import Release
 from sfumato.settings.federated import SitesLostError
-from sfumato.steps.location import Located, Locating, Location, settled
+from sfumato.steps.location import Located, Locating, Location
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
-NEEDS = "own_units=True needs a PrivateSIR with bounds=None, and trust='sites'."
+NEEDS = (
+    "own_units=True needs bounds=None, trust='sites' and a method that does not compare features in their own units "
+    "(PrivateSIR, PrivateSAVE, PrivateDR, PrivatePHD, PrivateLDA or PrivateCCA)."
+)
 UNITS = Bounds(-1.0, 1.0)
 """A feature in the units of its own site: 0 at the middle of the site's bounds, 1 at the end."""
 
@@ -106,20 +107,26 @@ def _find_all(sites: Askable, n_features: int) -> dict[str, Bounds]:
 
 def refuse_unless_own(estimator: Any, share: int = 1) -> None:
     """Units of their own are found from the share that pays for bounds, by sites that each add all their noise."""
-    dense = isinstance(estimator, PrivateSIR) and not isinstance(estimator, PrivateSparseSIR)
-    if not dense or share != 1 or not (estimator.bounds is None or isinstance(estimator.bounds, str)):
+    if isinstance(estimator, PrivateSparseSIR) or estimator.about.own_units or share != 1:
+        raise InputError(NEEDS)
+    given = [getattr(estimator, name, None) for name in ("bounds", "y_bounds")]
+    if not all(bounds is None or isinstance(bounds, str) for bounds in given):
         raise InputError(NEEDS)
 
 
-def in_own_units(task: SitesTask | SparseSites) -> Task:
+def in_own_units(task: SitesTask | SparseSites) -> SitesTask:
     """The task with a search for bounds that also standardises."""
-    if not isinstance(task, Task) or not isinstance(task.bounds, Location):
+    search = getattr(task, "bounds", None)
+    if not isinstance(search, Location):
         raise InputError(NEEDS)
-    return replace(task, bounds=replace(task.bounds, standardises=True))
+    return cast(SitesTask, replace(cast(Any, task), bounds=replace(search, standardises=True)))
 
 
-def run_in_own_units(task: Task) -> Asking[Outcome]:
-    """Walk the rest of the plan once every site has found its bounds."""
-    heard = Heard()
-    ranks = yield from heard.of(task.ranking.run(task.n_records))
-    return (yield from solve(task, ranks, settled(UNITS, task.n_features), heard))
+def columns_of(task: Any) -> int:
+    """Features whose units are looked for: of two tables those of both."""
+    return int(getattr(task, "size", task.n_features))
+
+
+def run_in_own_units(task: SitesTask | SparseSites) -> Asking[Any]:
+    """Walk the rest of the plan once every site has found its bounds: features have the units of their sites."""
+    return cast(SitesTask, replace(cast(Any, task), bounds=UNITS)).run()

@@ -29,6 +29,7 @@ from sfumato.statistics.wire import dump_json, encode
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray, Relation
 
+FACTS = dump_json({"ask": "facts"})
 PATIENCE = 2
 T = TypeVar("T")
 
@@ -72,7 +73,7 @@ class RemoteSites:
 
     def meet(self, names: tuple[str, ...]) -> None:
         """Ask the sites for their public facts."""
-        for site, (head, _) in self._exchange("facts", dict.fromkeys(names, dump_json({"ask": "facts"}))).items():
+        for site, (head, _) in self._exchange("facts", dict.fromkeys(names, FACTS)).items():
             try:
                 self.facts[site] = facts_from(head)
             except BadUploadError as error:
@@ -191,6 +192,12 @@ class RemoteSites:
                 continue
             replies[site] = (head, values)
         return replies
+
+
+def name_of(head: str, otherwise: str) -> str:
+    """What a site calls itself in a reply."""
+    name = (_object(head) or {}).get("name")
+    return name if isinstance(name, str) and 0 < len(name) <= 100 else otherwise
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.federated.agreement import ComparedSites
-from sfumato.federated.own_units import OwnUnits, in_own_units, refuse_unless_own, run_in_own_units
+from sfumato.federated.own_units import OwnUnits, columns_of, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.site_facts import describe_site, site_noise
 from sfumato.federated.task import (
     SitesTask,
@@ -23,7 +23,6 @@ from sfumato.federated.task import (
 )
 from sfumato.methods.base import REHEARSAL, PrivateReducer
 from sfumato.methods.inputs import first_rows
-from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.door import Door
 from sfumato.privacy.ledger.current import current_account
@@ -64,7 +63,7 @@ def simulate(
     ----------
     estimator : any of the family: PrivateSIR, PrivateSparseSIR, PrivateSAVE, PrivateDR, PrivatePHD, PrivatePCA, ...
         Left unfitted; a fitted copy is returned. Sparse fits need trust="sites", as every site votes privately for the
-        features that matter, and a `PrivateSparseSIR` needs bounds.
+        features that matter.
     sites : sequence of (X, y), (X, y, groups) or Source, or mapping from names to these
         The records of each site; y is a second table for `PrivateCCA`, and None (or X stands alone) for components.
         With ids (groups, or ``scan(..., person=...)``) each site lets the first
@@ -79,8 +78,9 @@ def simulate(
         Leave a site whose releases disagree with the others' out of later sums (trust="sites" alone).
     own_units : bool
         Features have means and scales of their own at each site. Every site finds them privately, from the share that
-        bounds=None pays for location, and its features are measured from there: ``(x - centre) / half
-        width`` of its own bounds, ``local_[site]``. The directions belong to features in these units. For `PrivateSIR`.
+        bounds=None pays for location, and its features are measured from there: ``(x - centre) / half width`` of its
+        own bounds, ``local_[site]``. The directions belong to features in these units. Not for sparse fits, nor for
+        principal components, whose meaning hangs on the units.
     least : int, "auto" or None
         Sites with fewer records do not take part and spend nothing (``left_out_`` names them); "auto" is
         `least_records`, what it takes for a site's sums to show through its own noise.
@@ -147,10 +147,10 @@ def fit_sites(
         doors[name] = open_site(OneThread(source), plan, ledgers[name], noises[name], trust, name)
     sizes = {name: describe_site(source, relation, unit.kind).n_records for name, source in sources.items()}
     here = InProcess(doors, sizes)
-    inside = OwnUnits(here, task.n_features) if own_units else here
+    inside = OwnUnits(here, columns_of(task)) if own_units else here
     watched = ComparedSites(inside, leave_out=leave_out and trust.share == 1 and not own_units)
     curator = FederatedCurator(watched, weigh=trust.share == 1)
-    if isinstance(inside, OwnUnits) and isinstance(task, Task):
+    if isinstance(inside, OwnUnits):
         fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
     else:
         outcome = walk(task, curator)

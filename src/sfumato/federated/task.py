@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
+import numpy as np
 from sklearn.utils import get_tags
 
 from sfumato import cells
@@ -18,16 +19,16 @@ from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.voting import PICKS, Ballot, Voters, Voting, rounds, screen_by_votes
 from sfumato.methods import FAMILY, load
 from sfumato.methods.base import ExplainingTask, Planned, given_of, search_of
-from sfumato.methods.sir import Outcome, Task
-from sfumato.methods.sparse_sir import SparseTask, solve_kept, some_bounds
-from sfumato.privacy.asking import Asking
+from sfumato.methods.sir import Outcome, Task, with_picture
+from sfumato.methods.sparse_sir import SparseTask, solve_kept
+from sfumato.privacy.asking import Asking, on_columns
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.sources import declared_response
 from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
-from sfumato.steps.location import Location
+from sfumato.steps.location import Locating, Location, location_share
 from sfumato.steps.ranks import Ranking
 from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
@@ -93,38 +94,64 @@ CLASS_SHARES = SHARES | {"ranks": 0.03, "picks": 0.8, "scores": 0.35}
 """Classes need no ranks, and have one table of functions for the votes, not two."""
 
 
+LOCATED = 10
+"""Features that are usually kept, for the share of the search for their bounds."""
+
+
 @dataclass(frozen=True, slots=True)
 class SparseSites(ExplainingTask):
-    """What is public about a sparse fit over sites; a site names `picks` features in each round."""
+    """What is public about a sparse fit over sites; a site names `picks` features in each round.
 
-    bounds: Bounds
+    A search for bounds is about the features that were kept, which it follows.
+    """
+
     picks: int
     sites: int
     schedule: Schedule
+    picture: float = 0.0
 
     def plan(self) -> Plan:
         """Every release of a site, with its share. Ranks come from sums, as quantiles cannot be added."""
-        shares = SHARES if self.response.categories is None else CLASS_SHARES
+        shares = self.shares
         voting = Voting(self.sites, self.picks, self.response, shares["picks"], shares["scores"])
         shape = RoughShape(shares["radius"], shares["shape"])
-        return Plan.of(self.ranking, voting, shape, Descent(self.schedule, shares["solve"], shares["residual"]))
+        descent = Descent(self.schedule, shares["solve"], shares["residual"])
+        steps = (self.ranking, voting, Locating(self.bounds), shape, descent)
+        return Plan.of(*with_picture(self.picture, *steps))
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        return SHARES if self.response.categories is None else CLASS_SHARES
 
     @property
     def ranking(self) -> Ranking:
-        shares = SHARES if self.response.categories is None else CLASS_SHARES
-        return Ranking(self.response, shares["ranks"], self.schedule.bins)
+        return Ranking(self.response, self.shares["ranks"], self.schedule.bins)
+
+    @property
+    def known(self) -> PartialBounds:
+        """What is known of all features."""
+        if isinstance(self.bounds, Location):
+            return self.bounds.known
+        return PartialBounds.of(self.bounds, self.n_features)
 
 
 def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome, Screen]]:
     """Walk the plan; sites vote for features between its questions. The outcome is about all features again."""
     ranks = yield from task.ranking.run(task.n_records)
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
-    centre = task.bounds.grid(task.n_features).centre
+    known = task.known
+    centre = np.nan_to_num(known.lower / 2 + known.upper / 2)
     ballot = Ballot(centre, ranks, task.response, task.sites, task.picks)
     found = yield from screen_by_votes(voters, ballot, n, task.n_directions or 1)
-    bounds = some_bounds(task.bounds, found.kept)
-    few = Task(len(found.kept), task.n_records, task.response, task.n_directions, bounds, schedule=task.schedule)
-    return (yield from solve_kept(few, ranks, PartialBounds.of(task.bounds, task.n_features), found.kept)), found
+    some = known.some(found.kept)
+    if isinstance(task.bounds, Location) and some.asked.size:
+        search: Bounds | Location = replace(task.bounds, known=some)
+    else:
+        search = Bounds(some.lower, some.upper)
+    located = yield from on_columns(Locating(search).run(len(found.kept), task.n_records), found.kept)
+    facts = (len(found.kept), task.n_records, task.response, task.n_directions, located.bounds)
+    few = Task(*facts, picture=task.picture, schedule=task.schedule)
+    return (yield from solve_kept(few, ranks, known, found.kept, located)), found
 
 
 class SitesTask(Planned, Protocol):
@@ -153,9 +180,9 @@ def federated_task(
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)
     schedule = schedule_of(len(facts), n_records, budget)
     task = estimator._task(agreed.n_features, n_records, agreed.response)
-    if isinstance(task, SparseTask):
-        return _sparse(task, estimator, len(facts), schedule)
     noises = len(facts) if noises is None else noises
+    if isinstance(task, SparseTask):
+        return _sparse(task, estimator, len(facts), schedule, noises, budget)
     if isinstance(task.bounds, Location):
         # As if one curator had so small a budget that its noise were that of the sum.
         known, mu = task.bounds, budget.mu() / math.sqrt(noises)
@@ -236,13 +263,18 @@ def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> str:
     return next((what for what, value in one.items() if other[what] != value), "")
 
 
-def _sparse(task: SparseTask, estimator: Any, sites: int, schedule: Schedule) -> SparseSites:
-    bounds = given_of(task.known)
-    if bounds is None or task.picture:
-        raise InputError("bounds must be given and picture left out for a sparse fit over sites.")
+def _sparse(
+    task: SparseTask, estimator: Any, sites: int, schedule: Schedule, noises: float, budget: Budget
+) -> SparseSites:
+    bounds: Bounds | Location | None = given_of(task.known)
+    if bounds is None:  # the share is that of a search at the noise of the sum, beside all that is spent otherwise
+        shares = SHARES if task.response.categories is None else CLASS_SHARES
+        usual = PartialBounds.nothing(min(LOCATED, task.n_features))
+        share = location_share(usual, task.n_records, budget.mu() / math.sqrt(noises))
+        bounds = Location(task.known, share * sum(shares.values()))
     picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites, task.response))
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
-    return SparseSites(*facts, bounds, picks, sites, schedule)
+    return SparseSites(*facts, bounds, picks, sites, schedule, task.picture)
 
 
 def _total(sizes: Sequence[int | None]) -> int:

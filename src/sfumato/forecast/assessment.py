@@ -13,6 +13,7 @@ from itertools import cycle
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from sfumato.forecast.evidence import RELATION, Evidence
@@ -34,10 +35,6 @@ POPULATIONS, EACH = 6, 8
 """Populations that the releases leave possible, and fits on fresh samples of each."""
 ALIKE, OFTEN = 0.9, 0.975
 """A fit is reliable if the scores of two such fits on fresh samples are correlated by `ALIKE` in this part of cases."""
-MORE = 1.15
-"""Errors are by so much larger than the scatter of stand-ins: points that moments and lengths describe are tamer than
-the records of a table. Chosen by what was measured, not derived: over 50 directions of 14 tables two errors without it
-cover 96 % in the middle, but of one direction in twelve less than 88 %; with it, of one in fifty."""
 HIGHEST = 700.0
 """Of which the exponential is finite."""
 SILENCE = 1e-2
@@ -137,6 +134,23 @@ def _compare(observed: float, null: Iterator[float]) -> tuple[float, float]:
         if not LEVEL / 50.0 < p_value < 0.2:
             break
     return p_value, float(np.exp(min(law.isf(LEVEL), HIGHEST)))
+
+
+def error_by(squares: FloatArray, each: int) -> FloatArray:
+    """Root mean square error from mean squares in a few populations (first axis), each of so many fits.
+
+    It is larger than the root of the mean, so that two of it cover as often as two exact errors would: by Student's
+    distribution. The degrees of freedom are those of a mean of squares that varies as much from population to
+    population (Satterthwaite's): as many as there are fits, where all populations agree.
+
+    >>> alike, apart = np.ones((6, 1)), np.array([[0.0], [0.0], [0.0], [0.0], [0.0], [6.0]])
+    >>> error_by(alike, 8).round(3), error_by(apart, 8).round(3)
+    (array([1.027]), array([1.324]))
+    """
+    populations, mean = len(squares), squares.mean(axis=0)
+    varies = np.maximum(squares.var(axis=0) / max(populations - 1, 1), 1e-300)
+    freedom = np.clip(2.0 * mean**2 / varies, max(populations - 1, 1), populations * each)
+    return np.asarray(np.sqrt(mean) * student.ppf(norm.cdf(2.0), freedom) / 2.0)
 
 
 def sampled(evidence: Evidence, points: Records, rng: np.random.Generator) -> StandIn:
@@ -282,8 +296,8 @@ class Assessment(ABC):
         truth = np.array([rows(world.truth) for world in self.worlds])[:, None]
         found = np.array([[rows(one) for one in some] for some in fits]) * sides[..., None]
         first, others = found[:, :1], found[:, 1:]
-        about_truth, about_first = (((others - centre) ** 2).mean(axis=(0, 1)) for centre in (truth, first))
-        return np.asarray(MORE * np.sqrt(np.maximum(about_truth, about_first / 2.0)))
+        about_truth, about_first = (((others - centre) ** 2).mean(axis=1) for centre in (truth, first))
+        return np.maximum(error_by(about_truth, EACH), error_by(about_first / 2.0, EACH))
 
     @cached_property
     def alikeness(self) -> FloatArray:

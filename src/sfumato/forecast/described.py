@@ -127,7 +127,7 @@ def _coordinates(
     return heavy(size, kurtosis, rng), np.where(kurtosis > TAMEST, farthest**2 / kurtosis, np.inf)
 
 
-def skewed(size: int, p: int, shape: float, rng: np.random.Generator) -> FloatArray:
+def skewed(size: int, p: int, shape: FloatArray | float, rng: np.random.Generator) -> FloatArray:
     """Independent coordinates of variance one, skewed to either side."""
     return np.asarray(rng.choice([-1.0, 1.0], p) * (rng.gamma(shape, size=(size, p)) - shape) / np.sqrt(shape))
 

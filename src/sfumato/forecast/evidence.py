@@ -13,6 +13,7 @@ from sfumato.release import Release
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.links import Links
 from sfumato.steps.location import Reading
+from sfumato.steps.noisy_histograms import likely_counts
 from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, Relation
@@ -147,6 +148,16 @@ class Evidence:
     def map(self) -> FloatArray:
         """From x, in half widths, to what links are about."""
         return self.whitening.exact_matrix if self.to_z is None else self.to_z
+
+    @property
+    def means(self) -> Release:
+        """Mean of each feature, in its units; the released lengths tell how much shorter clipping made records."""
+        grid, counts = self.whitening.source, likely_counts(self.lengths, self.n)
+        middle = self.radii * np.sqrt(self.radii[-2] / self.radii[-1])
+        left = float(counts @ np.minimum(1.0, self.radius / middle)) / max(float(counts.sum()), 1e-9)
+        unit = grid.half_width / (max(self.n, 1.0) * max(left, 1e-9))
+        p = len(unit)
+        return Release(grid.centre + unit * self.moments.value[:p], unit * self.moments.noise_std[:p])
 
     @property
     def guessed(self) -> bool:

@@ -11,10 +11,12 @@ from sfumato.forecast.described import (
     HIDDEN,
     ROUNDS,
     SHAPE,
-    SHARP,
+    TAMEST,
     Curves,
     describe_curves,
+    heavy,
     lengths_of,
+    possible_kurtosis,
     power_of,
     skewed,
     standardised,
@@ -193,17 +195,40 @@ def positive(matrix: FloatArray) -> FloatArray:
 
 
 def spread_points(
-    evidence: Evidence, mean: FloatArray, covariance: FloatArray, rng: np.random.Generator, shape: float = SHAPE
+    evidence: Evidence, mean: FloatArray, covariance: FloatArray, rng: np.random.Generator, tested: bool = False
 ) -> Records:
-    """Points with that mean and covariance, in half widths, and the released lengths; there is no response."""
-    p, size = len(mean), max(POINTS, 20 * len(mean))
-    noise, lengths, root = skewed(size, p, shape, rng), lengths_of(evidence, size), power_of(covariance, 0.5)
+    """Points with that mean and covariance, in half widths, and the released lengths; there is no response.
+
+    Where something is `tested` tails are as heavy as the released distances leave likely, or strongly skewed where
+    there are none: bounds alone would leave any tail possible.
+    """
+    p, size = len(mean), max((4 if tested else 1) * POINTS, 20 * len(mean))
+    noise = _tailed(size, _kurtosis(evidence, covariance, rng), rng) if tested else skewed(size, p, SHAPE, rng)
+    lengths, root = lengths_of(evidence, size), power_of(covariance, 0.5)
     stretch, together = np.ones(size), np.zeros(size, dtype=np.int64)
     for left in reversed(range(ROUNDS)):
         x = mean + standardised(noise * stretch[:, None], together) @ root
         if left and lengths is not None:
             stretch = stretched(stretch, np.linalg.norm(x, axis=1), lengths)
     return Records(np.clip(x, -1.0, 1.0), np.zeros(size))
+
+
+def _kurtosis(evidence: Evidence, covariance: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Of each feature, as its distances and, with that variance, its box leave it likely."""
+    if evidence.reading is None:
+        return np.full(len(covariance), TAMEST)
+    kurtosis, farthest = possible_kurtosis(evidence, rng)
+    return np.minimum(kurtosis, farthest**2 / covariance.diagonal())
+
+
+def _tailed(size: int, kurtosis: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Coordinates with tails as heavy as that, each rare events or skewed amounts: the releases do not tell which.
+
+    Clipping lengths makes skewed features of two tables look related. If all were rare events hardly anything could be
+    announced; if none were, a rare event would be.
+    """
+    amounts = skewed(size, len(kurtosis), 6.0 / (np.maximum(kurtosis, TAMEST) - 3.0), rng)
+    return np.where(rng.random(len(kurtosis)) < 0.5, heavy(size, kurtosis, rng), amounts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +326,7 @@ class PairBelief(RowsFound):
         correlations = self._correlations(self._factors.likely)
         correlations[j:] = 0.0
         covariance = positive(self.known.root @ self.known.values @ self.known.root.T)
-        return spread_points(self.evidence, self.known.mean, self._joint(covariance, correlations), rng, SHARP)
+        return spread_points(self.evidence, self.known.mean, self._joint(covariance, correlations), rng, tested=True)
 
     @property
     def _shown(self) -> FloatArray:

@@ -39,6 +39,8 @@ from sfumato.steps.location import Located, Location, check_search, location_sha
 from sfumato.steps.ranks import Ranks
 from sfumato.typing import FloatArray, IntArray
 
+RARE = 0.04
+"""A 0/1 feature is rare if surely no larger part of the records has it."""
 SEARCHED = (
     "every fit of a cross-validation or a search spends its whole budget anew, on the same records; give all of them "
     "one account, as ledger=FileLedger('study.jsonl', Budget.approximate(3, 1e-6))."
@@ -214,6 +216,21 @@ class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
         every = np.concatenate([names for names in named if names is not None] or [np.empty(0)])
         unseen = np.empty(0, dtype=np.int64) if self.unseen_ is None else self.unseen_
         return np.asarray(every[unseen] if unseen.max(initial=-1) < len(every) else unseen)
+
+    @property
+    def rare_features_(self) -> tuple[Any, ...]:
+        """0/1 features that surely no more than a few records have, by their noisy means; right after a fit.
+
+        A category that was declared and never occurs is among them, where there are records enough to tell.
+        """
+        belief, names = self.__dict__.get("_belief"), getattr(self, "feature_names_in_", range(self.n_features_in_))
+        if not isinstance(belief, Assessment):
+            return ()
+        means = belief.evidence.means
+        if len(means.value) != len(names):  # of some features, or of two tables
+            return ()
+        most = means.value + 2.0 * means.noise_std
+        return tuple(names[j] for j in self._binary if most[j] < RARE)
 
     @property
     def _n_features_out(self) -> int:

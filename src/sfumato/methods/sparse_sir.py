@@ -42,7 +42,7 @@ from sfumato.schema import array, known_number, optional, places, record
 from sfumato.sources import ResponseKind
 from sfumato.statistics.scores import SignResiduals
 from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
-from sfumato.steps.location import settled
+from sfumato.steps.location import Located, settled
 from sfumato.steps.pursuit import Pursuit, Rule
 from sfumato.steps.quantiles import Quantiles, Spans
 from sfumato.steps.ranks import Ranks
@@ -236,13 +236,12 @@ def run_sparse(task: SparseTask) -> Asking[tuple[Outcome, Screen]]:
     bounds = yield from _kept_bounds(task.known, found.kept)
     facts = (len(found.kept), task.n_records, task.response, task.n_directions, bounds)
     few = Task(*facts, picture=task.picture, schedule=task.schedule)
-    return (yield from solve_kept(few, ranks, task.known, found.kept)), found
+    located = settled(bounds, len(found.kept))
+    return (yield from solve_kept(few, ranks, task.known, found.kept, located)), found
 
 
-def solve_kept(few: Task, ranks: Ranks, known: PartialBounds, columns: IntArray) -> Asking[Outcome]:
+def solve_kept(few: Task, ranks: Ranks, known: PartialBounds, columns: IntArray, located: Located) -> Asking[Outcome]:
     """The descent on the features that were kept; the outcome is about all features again."""
-    assert isinstance(few.bounds, Bounds)
-    located = settled(few.bounds, len(columns))
     outcome = yield from on_columns(solve(few, ranks, located, tested=False), columns)
     return spread(outcome, known, columns)
 
@@ -254,12 +253,6 @@ def _kept_bounds(known: PartialBounds, columns: IntArray) -> Asking[Bounds]:
     if unknown.size:
         found = yield from Spans(unknown.size, 1.0).run(columns[unknown])
         lower[unknown], upper[unknown] = found.lower, found.upper
-    return Bounds(lower, upper)
-
-
-def some_bounds(bounds: Bounds, columns: IntArray) -> Bounds:
-    """The bounds of some features."""
-    lower, upper = (bound if bound.ndim == 0 else bound[columns] for bound in (bounds.lower, bounds.upper))
     return Bounds(lower, upper)
 
 

@@ -100,4 +100,11 @@ def on_columns(step: Asking[T], columns: Sequence[int] | IntArray) -> Asking[T]:
     What runs on a table thereby runs on a selection of its features; plan, ledger, records and noise stay the same.
     """
     some = np.asarray(columns, dtype=np.int64)
-    return restated(step, lambda asked: replace(asked, query=OnColumns(asked.query, some)))
+    return restated(step, lambda asked: replace(asked, query=_about(asked.query, some)))
+
+
+def _about(query: BoundedSum, columns: IntArray) -> OnColumns:
+    """The question about these columns, and of a question about some of them, about those: selected once."""
+    if type(query) is OnColumns:
+        return OnColumns(query.query, columns[query.columns])
+    return OnColumns(query, columns)

@@ -15,6 +15,8 @@ from sfumato.sources.names import suggest
 from sfumato.sources.table import Kind, Table
 from sfumato.typing import FloatArray, IntArray
 
+CONVERT = "convert it, a decimal of a database by a cast (::float8)."
+"""What to do about a column that is read neither as numbers nor as text."""
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
@@ -77,8 +79,8 @@ class Columns:
             suggest(name, table.names, "features")
             if name not in self.categorical and table.kind(name) == "other":
                 raise InputError(
-                    f"features: column {name!r} is not numeric, a date perhaps; make it an age or a duration, or leave "
-                    "it out."
+                    f"features: column {name!r} is not numeric, a date perhaps; make it an age or a duration "
+                    "(a decimal of a database: cast it, ::float8), or leave it out."
                 )
             if name not in self.categorical and table.kind(name) == "text":
                 commas = (
@@ -155,7 +157,7 @@ def check_declared(names: Sequence[Any], table: Table, parameter: str, column: s
     """Refuse names that no cell of a column with such a type can have."""
     keys, kind = keys_of(names, parameter), table.kind(column) if table.has_types else "text"
     if kind == "other":
-        raise InputError(f"{parameter}: column {column!r} is neither numbers nor text; convert it.")
+        raise InputError(f"{parameter}: column {column!r} is neither numbers nor text; {CONVERT}")
     if kind == "truth" and not {0.0, 1.0}.issuperset(keys):
         raise InputError(f"{parameter}: column {column!r} holds true and false, and so must its declared values.")
     if kind == "number" and any(isinstance(each, str) for each in keys):

@@ -15,7 +15,7 @@ from sfumato.errors import InputError
 from sfumato.people import MISSING_ID, Tally, keys
 from sfumato.records import Kept, Memory, Records, Response, is_finite
 from sfumato.sources.base import MEMORY, Source, chunk_rows, kept_bytes
-from sfumato.sources.columns import Columns, check_declared, encode_cells, missing, numbers
+from sfumato.sources.columns import CONVERT, Columns, check_declared, encode_cells, missing, numbers
 from sfumato.sources.formats import open_tables
 from sfumato.sources.locations import FilePath, file_of, stamp
 from sfumato.sources.names import choose_columns, suggest
@@ -129,7 +129,7 @@ class FileSource(Source):
         declared = self._response_kind is not None or self._classes is not None
         kind = "text" if declared and not table.has_types else table.kind(response)
         if kind == "other":
-            raise InputError(f"response: column {response!r} is neither numbers nor text; convert it.")
+            raise InputError(f"response: column {response!r} is neither numbers nor text; {CONVERT}")
         if table.has_types and kind == "text" and self._response_kind == "numeric":
             raise InputError(f"response_kind is 'numeric', but column {response!r} holds text; convert it first.")
         if self._classes is not None:
@@ -441,4 +441,4 @@ def open_recipe(recipe: Mapping[str, Any]) -> Source:
 def _check_person(table: Table, person: str) -> None:
     suggest(person, table.names, "person")
     if table.has_types and table.kind(person) == "other":  # of a file without types they are read as text
-        raise InputError(f"person: column {person!r} is neither numbers nor text; convert it.")
+        raise InputError(f"person: column {person!r} is neither numbers nor text; {CONVERT}")

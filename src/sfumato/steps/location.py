@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
 from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import AccuracyWarning, InputError
@@ -24,7 +25,15 @@ from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.statistics.histograms import OCTAVES, DistanceHistograms, LinearHistograms, OctaveHistograms
 from sfumato.statistics.parts import OnColumns
-from sfumato.steps.noisy_histograms import SEEN, likeliest_window, likely_end, narrowest_half, seen_bins, standing_out
+from sfumato.steps.noisy_histograms import (
+    SEEN,
+    Estimate,
+    likeliest_window,
+    likely_end,
+    narrowest_half,
+    seen_bins,
+    standing_out,
+)
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -63,12 +72,15 @@ AGREE = 2.0
 """Factor within which the units of features agree well enough."""
 PLACED = 8.0
 """Standard errors of records off the middle that stand out nowhere: enough to tell where they are likely to be ..."""
-MISSING = 2.0
+MISSING = 2.5
 """... or only that there are some."""
 HEAVIEST = 1.0 / 3.0
 """Slowest fall of a tail, from an octave to the next; at a quarter, each octave adds as much to the mean square."""
-RATHER_UNIT = 0.9
-"""How much rather those few are taken for rare events, 0 and 1, than for rare amounts of another size."""
+RATHER_UNIT = 0.97
+"""How much rather those few are taken for rare events, 0 and 1, than for rare amounts of another size: of dozens of
+octaves some look like it by chance."""
+CLEAR, TAIL = 4.0, 2
+"""Standard errors of a count that is taken for more than chance, and octaves beside it in which fewer may go on."""
 UNIT = OCTAVES + 1
 """Number of octaves of distance up to and with that of the number one."""
 
@@ -294,10 +306,15 @@ class Reading:
         return _bounds(self.known, self.view, self.counts, self.n_records)
 
     def half_widths_again(self, rng: np.random.Generator) -> FloatArray:
-        """Half widths that other noise might have told; counts that are hardly more than noise are taken for none."""
-        noise = self.counts.noise_std
-        clear = np.where(self.counts.value > 2.0 * noise, self.counts.value, 0.0)
-        counts = Release(clear + noise * rng.standard_normal(noise.shape), noise)
+        """Half widths that other noise might have told.
+
+        Counts that are hardly more than noise are taken for none, but for those that go on from others: of hundreds of
+        octaves some show chance, and with noise on top of it would be seen far more often than the first time.
+        """
+        value, noise = self.counts.value, self.counts.noise_std
+        clear = value > CLEAR * noise
+        tail = maximum_filter1d(clear, 2 * TAIL + 1, axis=1, mode="constant") & (value > noise)
+        counts = Release(np.where(clear | tail, value, 0.0) + noise * rng.standard_normal(noise.shape), noise)
         return replace(self, counts=counts).located().grid.half_width
 
     @np.errstate(all="ignore")
@@ -382,11 +399,10 @@ def _half_widths(
     seen &= ~boxed[:, None] | (np.arange(1, counts.shape[1] + 1) <= inside[:, None])
     ends = (seen * np.arange(1, counts.shape[1] + 1)).max(axis=1)
     error = float(np.hypot(noise, total_noise))
-    sure = off - MISSING * error
     shown = ends > 0
-    for j in np.flatnonzero(~shown & ~boxed & (sure > 0.0)):
+    for j in np.flatnonzero(~shown & ~boxed & (off > MISSING * error)):
         placed = off[j] > PLACED * error
-        end = likely_end(counts[j], noise, sure[j], UNIT, 0.5 if placed else RATHER_UNIT)
+        end = likely_end(counts[j], noise, Estimate(float(off[j]), error), UNIT, 0.5 if placed else RATHER_UNIT)
         shown[j], ends[j] = placed, end if placed or end > UNIT else 0
     most = np.where(boxed, inside, np.inf)
     half = np.array(

@@ -1,7 +1,10 @@
 """Reading noisy histograms."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from sfumato.release import Release
 from sfumato.sums import upper_pairs
@@ -15,6 +18,13 @@ WINDOWS = (1, 2, 4, 8, 16)
 """Widths of windows, in bins."""
 LEVEL = 0.75
 """Of a posterior: rather too wide than too narrow."""
+
+
+class Estimate(NamedTuple):
+    """A number and its standard error."""
+
+    value: float
+    error: float
 
 
 def quantile(counts: FloatArray, upper_edges: FloatArray, level: float) -> float:
@@ -135,17 +145,34 @@ def seen_bins(counts: FloatArray, noise: float, factor: float = SEEN) -> NDArray
     return seen
 
 
-def likely_end(counts: FloatArray, noise: float, mass: float, usual: int, trust: float = 0.5) -> int:
-    """Number of bins up to where `mass` records end that stand out nowhere, on the high side.
+def likely_end(counts: FloatArray, noise: float, mass: Estimate, usual: int, trust: float = 0.5) -> int:
+    """Number of bins up to where records end that stand out nowhere, on the high side.
 
     The posterior over all windows, the records spread evenly over one of them; the part `trust` of the prior is on the
-    single bin before `usual`.
+    single bin before `usual`. How many there are is known within an error: what a window holds tells more of it.
+
+    >>> counts = np.array([0.9, -0.4, 0.2, 4.2, 0.1, -1.1])
+    >>> [likely_end(counts, 1.0, Estimate(3.8, error), 2, 0.9) for error in (0.1, 1.0)]
+    [4, 4]
     """
-    logs = [mass / (w * noise**2) * (window_sums(counts, w) - mass / 2.0) for w in WINDOWS]
+    logs = [_evidence(window_sums(counts, w), w * noise**2, mass) for w in WINDOWS if w <= len(counts)]
     highest = max(float(log.max()) for log in logs)
     posterior = np.zeros(len(counts) + 1)
-    for width, log in zip(WINDOWS, logs, strict=True):
+    for width, log in zip(WINDOWS, logs, strict=False):
         posterior[width:] += np.exp(log - highest) / width
-    prior = sum(len(log) / width for width, log in zip(WINDOWS, logs, strict=True))
+    prior = sum(len(log) / width for width, log in zip(WINDOWS, logs, strict=False))
     posterior[usual] += trust / (1.0 - trust) * prior * np.exp(logs[0][usual - 1] - highest)
     return int(np.searchsorted(np.cumsum(posterior), LEVEL * posterior.sum()))
+
+
+def _evidence(held: FloatArray, variance: float, mass: Estimate) -> FloatArray:
+    """Log-likelihood of what windows hold, less that of no records, over all numbers of records m that `mass` leaves
+    likely: ``(m held - m^2 / 2) / variance``, where m is normal and positive.
+    """
+    known, told = mass.error**-2, 1.0 / variance
+    precision = known + told
+    at = (mass.value * known + held * told) / precision
+    return np.asarray(
+        (at**2 * precision - mass.value**2 * known - np.log(precision / known)) / 2.0
+        + log_ndtr(at * np.sqrt(precision))
+    )

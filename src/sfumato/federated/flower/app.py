@@ -8,24 +8,11 @@ A stock SuperNode runs whatever app it is sent. The site keeps its promises as l
 """
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from sfumato.bounds import Bounds
-from sfumato.errors import InputError
-from sfumato.federated.coordinator import describe_outcome, summarise_outcome, write_outcome
 from sfumato.federated.flower import library
-from sfumato.federated.flower.coordination import Limits, fit_within, settings_of
 from sfumato.federated.flower.transport import FlowerTransport
-from sfumato.federated.store import Journal
-from sfumato.federated.task import refuse_unless_federated
-from sfumato.methods import FAMILY, load
-from sfumato.methods.base import PrivateReducer
-from sfumato.settings.federated import SitesLostError
-from sfumato.typing import is_whole
-
-OF_THE_RUN = frozenset({"sites", "minimum", "wait", "timeout", "least", "leave-out", "own-units", "anew", "folder"})
-OF_THE_TABLES = frozenset({"estimator", "classes", "lower", "upper", "second-lower", "second-upper"})
+from sfumato.federated.run_settings import fit_as_told
 
 
 def server_app() -> Any:
@@ -40,89 +27,5 @@ def _main(grid: Any, context: Any) -> None:
 
 
 def fit_over(grid: Any, config: Mapping[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
-    """Fit as a run's settings say; the outcome, which is also in ``folder/result``.
-
-    A run that was interrupted goes on when it is started again with the same settings, at no further cost to the sites.
-    """
-    told = {key: value for key, value in config.items() if value != ""}
-    folder, limits, estimator = folder_of(told), limits_of(told), estimator_of(told)
-    count = told["sites"]
-    journal = Journal.resume(folder / "run.json", settings_of(estimator, limits), anew=limits.anew)
-    say(f"waiting for {count} site(s).")
-    transport = FlowerTransport(grid, count, limits.wait, limits.timeout)
-    try:
-        fitted = fit_within(limits, estimator, transport, journal)
-    except SitesLostError as error:
-        raise SitesLostError(f"{error} Start the run again, with the same folder, to go on with it.") from None
-    write_outcome(fitted, folder / "result")
-    journal.forget()
-    found = describe_outcome(fitted)
-    say(f"{summarise_outcome(found)}\nreport: {folder / 'result' / 'report.html'}")
-    return found
-
-
-def folder_of(told: Mapping[str, Any]) -> Path:
-    """Where the coordinator keeps its files: Flower starts the app wherever it likes."""
-    folder = Path(str(told.get("folder", "")))
-    if not folder.is_absolute():
-        raise InputError("folder: name the coordinator's folder by its whole path, such as '/srv/federation'.")
-    return folder
-
-
-def limits_of(told: Mapping[str, Any]) -> Limits:
-    """Whom to wait for and how long; `minimum` is all sites and `least` none, where they are 0 or not given."""
-    count, minimum, least = (told.get(name, 0) for name in ("sites", "minimum", "least"))
-    if not is_whole(count, 1):
-        raise InputError(f"sites must be the number of sites to wait for, from 1 on, got {count!r}.")
-    if not is_whole(minimum, 0) or minimum > count or not is_whole(least, 0):
-        raise InputError(f"minimum must be a whole number up to the {count} sites, least one from 0 on.")
-    seconds = [told.get(name, usual) for name, usual in (("wait", 600.0), ("timeout", 300.0))]
-    if not all(isinstance(each, int | float) and not isinstance(each, bool) and each >= 0 for each in seconds):
-        raise InputError("wait and timeout must be seconds.")
-    flags = [told.get(name, False) for name in ("leave-out", "own-units", "anew")]
-    if not all(isinstance(flag, bool) for flag in flags):
-        raise InputError("leave-out, own-units and anew must be true or false.")
-    wait, timeout = map(float, seconds)
-    leave_out, own_units, anew = flags
-    return Limits(wait, timeout, minimum or count, least or None, leave_out, own_units, anew)
-
-
-def estimator_of(told: Mapping[str, Any]) -> PrivateReducer:
-    """The estimator with its parameters, which are called as in Python, with hyphens; lists are written ``a|b|c``.
-
-    >>> estimator_of({"estimator": "pca", "epsilon": 2.0, "n-directions": 3, "lower": -1, "upper": "1|2"})
-    PrivatePCA(bounds=Bounds(lower=-1.0, upper=[1.0, 2.0]), epsilon=2.0,
-               n_directions=3)
-    """
-    name = told.get("estimator", "sir")
-    if name not in FAMILY:
-        raise InputError(f"estimator must be one of {', '.join(FAMILY)}, got {name!r}.")
-    made: PrivateReducer = load(FAMILY[name])()
-    takes = made.get_params().keys()
-    own = {key.replace("-", "_"): value for key, value in told.items() if key not in OF_THE_RUN | OF_THE_TABLES}
-    unknown = own.keys() - (takes - {"ledger", "random_state", "bounds", "y_bounds", "classes"})
-    if unknown:
-        raise InputError(f"{sorted(unknown)[0].replace('_', '-')}: {name} has no such parameter; leave it out.")
-    if "classes" in told:
-        own["classes"] = str(told["classes"]).split("|")
-    for prefix, parameter in (("", "bounds"), ("second-", "y_bounds")):
-        bounds = _bounds(told, prefix)
-        if bounds is not None:
-            own[parameter] = bounds
-    more = {"classes": "classes", "bounds": "lower", "y_bounds": "second-lower"}
-    for parameter in own.keys() - takes:
-        raise InputError(f"{more[parameter]}: {name} takes none; leave it out.")
-    refuse_unless_federated(made)
-    made.set_params(**own)
-    return made
-
-
-def _bounds(told: Mapping[str, Any], prefix: str) -> Bounds | None:
-    given = [told.get(f"{prefix}{side}") for side in ("lower", "upper")]
-    if given == [None, None]:
-        return None
-    try:
-        sides = [[float(value) for value in str(side).split("|")] for side in given]
-    except ValueError:
-        raise InputError(f"{prefix}lower and {prefix}upper must be numbers, one or a|b|c, both or neither.") from None
-    return Bounds(*(side[0] if len(side) == 1 else side for side in sides))
+    """Fit as a run's settings say, over the nodes of a grid."""
+    return fit_as_told(config, lambda count, limits: FlowerTransport(grid, count, limits.wait, limits.timeout), say)

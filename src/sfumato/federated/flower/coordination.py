@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.federated.coordinator import describe_outcome, fit_remote, write_outcome
+from sfumato.federated.coordinator import describe_outcome, write_outcome
 from sfumato.federated.flower import library
 from sfumato.federated.flower.keys import authority, demand_pair, public_keys
 from sfumato.federated.flower.link import open_grid, pull_replies
 from sfumato.federated.flower.transport import FlowerTransport
+from sfumato.federated.run_settings import Limits, fit_within, settings_of
 from sfumato.federated.store import Journal
 from sfumato.methods.base import PrivateReducer
 from sfumato.settings.federated import SitesLostError
@@ -49,19 +50,6 @@ class Address:
         """Where this machine finds the server; the certificate must name it."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Whom to wait for, and how long: seconds until the sites appear and for each answer, sites that must stay."""
-
-    wait: float
-    timeout: float
-    minimum: int
-    least: int | None = None
-    leave_out: bool = False
-    own_units: bool = False
-    anew: bool = False
 
 
 def coordinate(
@@ -100,22 +88,6 @@ def coordinate(
     return describe_outcome(fitted)
 
 
-def fit_within(
-    limits: Limits, estimator: PrivateReducer, transport: FlowerTransport, journal: Journal
-) -> PrivateReducer:
-    """Fit over the sites that a transport met."""
-    return fit_remote(
-        estimator,
-        transport,
-        tuple(transport.nodes),
-        minimum=limits.minimum,
-        run=journal,
-        least=limits.least,
-        leave_out=limits.leave_out,
-        own_units=limits.own_units,
-    )
-
-
 @contextmanager
 def _server(address: Address, folder: Path, keys: Sequence[bytes]) -> Iterator[bytes]:
     """Flower's server; yields the secret that only it and this process know."""
@@ -147,13 +119,6 @@ def clean_databases(folder: Path, kept: str) -> None:
     for path in folder.glob("nodes-*.db*"):
         if not path.name.startswith(kept) and time.time() - path.stat().st_mtime > FORGOTTEN:
             path.unlink(missing_ok=True)
-
-
-def settings_of(estimator: PrivateReducer, limits: Limits) -> Mapping[str, Any]:
-    """What makes a run this run and no other."""
-    given = {name: repr(value) for name, value in estimator.get_params().items()}
-    own = {"least": limits.least, "leave_out": limits.leave_out, "own_units": limits.own_units}
-    return {"estimator": type(estimator).__name__, **given, **own}
 
 
 ENVIRONMENT = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}

@@ -1,15 +1,13 @@
 """The messages of a run over a Flower `Grid`: what a coordinator needs of it, and nothing that is not public."""
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sfumato.federated.flower.protocol import reply_of, request_to
+from sfumato.federated.remote import FACTS, name_of
 from sfumato.settings.federated import SitesLostError
-from sfumato.statistics.wire import dump_json
 
-FACTS = dump_json({"ask": "facts"})
 PAUSE, LATE = 0.1, 2.0
 """Seconds between two looks at who is there and what has come, at first and after a while; Flower's own loop waits 3.
 
@@ -57,6 +55,11 @@ class FlowerTransport:
         self._first: dict[str, tuple[str, bytes]] = {}
         self._meet(count, wait)
 
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Names of the sites that answered."""
+        return tuple(self.nodes)
+
     def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
         """Replies by site; who is slow or gone is absent."""
         if set(requests.values()) == {FACTS}:
@@ -72,7 +75,7 @@ class FlowerTransport:
             there = set(self._grid.get_node_ids()) - set(self.nodes.values())
             there = there if self._admitted is None else there & self._admitted
             for node, reply in sorted(self._exchange(dict.fromkeys(there, FACTS)).items()):
-                name = _name(reply[0], node)
+                name = name_of(reply[0], str(node))
                 if name in self.nodes:
                     raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
                 self.nodes[name], self._first[name] = node, reply
@@ -105,12 +108,3 @@ class FlowerTransport:
             if asked:
                 time.sleep(min(max(PAUSE, waited / 10.0), LATE))
         return replies
-
-
-def _name(head: str, node: int) -> str:
-    try:
-        data = json.loads(head)
-    except ValueError:
-        return str(node)
-    name = data.get("name") if isinstance(data, dict) else None
-    return name if isinstance(name, str) and 0 < len(name) <= 100 else str(node)

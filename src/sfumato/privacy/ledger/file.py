@@ -239,7 +239,8 @@ class FileLedger(Ledger):
                     "restore the file from a backup, or name the right one."
                 )
         also = f" {len(noted)} noted head(s) among them." if noted else ""
-        return f"{self.path}: {self._chain.count} lines, all hashes agree, head {self.head}.{also}"
+        lines = f"{self._chain.count} line{'s' if self._chain.count > 1 else ''}"
+        return f"{self.path}: {lines}, all hashes agree, head {self.head}.{also}"
 
     def continues(self, mark: Mark) -> bool:
         """Whether the file still goes on from a mark noted earlier; a look at one line, not at the whole chain."""

@@ -1,14 +1,15 @@
-"""What a SuperNode's settings make a site of, and what it tells of its own mistakes."""
+"""What the settings of a site make of it, and what it tells of its own mistakes."""
 
 import json
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pytest
 
 from sfumato import Budget, InputError
-from sfumato.federated.flower.client import open_site
 from sfumato.federated.site import answer_or_refuse, handle
+from sfumato.federated.site_settings import demand_kept, file_system_of, open_site
 from sfumato.privacy.ledger import FileLedger
 
 
@@ -44,7 +45,7 @@ def test_a_node_may_have_a_second_table_and_no_response(config):
 @pytest.mark.parametrize("key", ["name", "data", "ledger", "folder"])
 def test_a_setting_that_is_missing_is_named(config, key):
     del config[key]
-    with pytest.raises(InputError, match=f"node-config: '{key}' is missing"):
+    with pytest.raises(InputError, match=f"{key}: not in the site's settings"):
         open_site(config)
 
 
@@ -53,3 +54,28 @@ def test_an_error_that_nobody_expected_is_told_by_its_type_alone(config):
         lambda: handle(open_site(config | {"features": "age", "seed": "a secret"}), '{"ask":"facts"}')
     )
     assert json.loads(head) == {"refused": "unexpected ValueError at the site."} and values == b""
+
+
+@pytest.fixture
+def mounts(tmp_path):
+    """Mounts of a container, as Linux tells them."""
+    lines = ["1 0 0:1 / / rw - overlay overlay rw", "2 1 8:1 /v /srv rw shared:1 - tmpfs none rw"]
+    lines += ["3 1 8:1 /v /srv rw - ext4 /dev/sda rw", "4 1 8:1 / /srv/my\\040disk rw - xfs /dev/sdb rw"]
+    (tmp_path / "mountinfo").write_text("\n".join(lines))
+    return tmp_path / "mountinfo"
+
+
+def test_an_account_that_does_not_outlast_a_job_is_refused(mounts):
+    kept = {"ledger": "/srv/north.jsonl", "folder": "/srv/answers"}
+    demand_kept(kept, Path("/srv/nvflare"), mounts)
+    with pytest.raises(InputError, match=r"ledger: .* which jobs share and clean"):
+        demand_kept(kept, Path("/srv"), mounts)
+    with pytest.raises(InputError, match="folder: name it by its whole path"):
+        demand_kept(kept | {"folder": "answers"}, Path("/srv/nvflare"), mounts)
+    with pytest.raises(InputError, match=r"ledger: .* keep it on a volume"):
+        demand_kept(kept | {"ledger": "/srv/../home/north.jsonl"}, Path("/srv/nvflare"), mounts)
+
+
+def test_a_place_is_on_the_innermost_mount_and_the_latest_of_two(mounts):
+    found = [file_system_of(Path(place), mounts) for place in ("/home/x", "/srv/x", "/srv/my disk/x", "/srvx")]
+    assert found == ["overlay", "ext4", "xfs", "overlay"] and file_system_of(Path("/"), mounts / "none") == ""
