@@ -242,7 +242,7 @@ def _within(value: np.ndarray, error: np.ndarray, centre: np.ndarray) -> np.ndar
 
 def _command(study: str, options: argparse.Namespace) -> str:
     tables = " --tables " + " ".join(repr(name) for name in options.tables) if options.tables else ""
-    judged = f" --judged {options.judged}" if study in ("coverage", "again") else ""
+    judged = f" --judged {options.judged}" if study in ("coverage", "again", "needs") else ""
     sizes = " --sizes " + " ".join(map(str, options.sizes)) if study == "coverage" else ""
     return f"python -m benchmarks.honest {study} --replications {options.replications}{judged}{sizes}{tables}"
 
