@@ -67,4 +67,4 @@ def test_sites_find_the_coordinator_who_knows_their_keys_and_asks_for_what_they_
 
 def test_the_page_names_the_services_and_how_the_file_was_checked():
     page = (ROOT / "docs" / "howto" / "federated-runbook.md").read_text(encoding="utf-8")
-    assert "docker compose -f deploy/compose.yaml up coordinator" in page and "without Docker" in page
+    assert "docker compose -f deploy/compose.yaml up coordinator" in page and "podman-compose" in page

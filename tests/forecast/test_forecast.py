@@ -186,11 +186,11 @@ def test_the_terminal_shows_what_to_expect():
     assert "expected loss" in console.export_text()
 
 
-def test_bounds_to_give_are_said_where_they_are_worth_more_than_epsilon():
-    few = str(PrivateSIR(1.0, 1e-6, 1).explain(300, 4))
-    assert "Give bounds for the 4 features" in few and "more than twice the epsilon" in few
+def test_bounds_to_give_are_said_where_they_are_worth_something_beside_what_epsilon_is_worth():
+    few = str(PrivateSIR(1.0, 1e-6, 1).explain(400, 4))
+    assert "Give bounds for the 4 features" in few and "at twice the epsilon" in few
     assert "Give bounds" not in str(PrivateSIR(1.0, 1e-6, 1).explain(100_000, 6))
-    assert "Give bounds" not in str(PrivateSIR(1.0, 1e-6, 1, Bounds(-3, 3)).explain(300, 4))
+    assert "Give bounds" not in str(PrivateSIR(1.0, 1e-6, 1, Bounds(-3, 3)).explain(400, 4))
 
 
 def test_a_search_in_vain_is_announced_before_the_fit_refuses_it():

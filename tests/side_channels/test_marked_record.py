@@ -20,6 +20,7 @@ MARK, WORD = 987654321.125, "SECRET-MARK"
 NAMES = [name for name in sfumato.__all__ if name.startswith(("Private", "LabelPrivate", "Local"))]
 PUBLIC_X = {"LabelPrivateSIR", "LabelPrivateIHT"}  # there only y is secret
 CLASSES = {"PrivateLDA"}
+TABLES = {"PrivateCCA", "PrivateMultiSIR", "PrivateCensoredSIR"}  # y has several columns
 
 
 def data(name):
@@ -27,8 +28,8 @@ def data(name):
     x, y = rng.uniform(-1, 1, (120, 4)), rng.uniform(-1, 1, 120)
     if name not in PUBLIC_X:
         x[7, 1] = MARK
-    if name == "PrivateCCA":
-        return x, np.column_stack([y, x[:, 0] * 0.5])
+    if name in TABLES:
+        return x, np.column_stack([np.where(np.arange(120) == 7, MARK, y), x[:, 0] > 0])
     if name in CLASSES:
         return x, np.where(np.arange(120) == 7, WORD, np.where(y > 0, "a", "b"))
     return x, np.where(np.arange(120) == 7, MARK, y)

@@ -72,7 +72,7 @@ class Explanation(Displayed):
         `signal` is an assumption about the study, not something read from it: an R squared of 0.9 is a strong
         relation, 0.5 a usual one, 0.2 a weak one.
         """
-        return self._forecast(self.budget, self.n_samples, signal, n_directions, 3)
+        return self._forecast(self.budget, self.n_samples, signal, n_directions, self._draws(3))
 
     def records_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int | None = None) -> float:
         """Number of records at which the expected loss is `target`; inf if no number below 10^12 will do."""
@@ -96,6 +96,10 @@ class Explanation(Displayed):
         if self.prospect is None:
             raise InputError("method: there is no forecast for this one; `explain` shows its plan and cost.")
         return self.prospect
+
+    def _draws(self, usual: int) -> int:
+        """As many more as time allows where features are few: of few records fits scatter widely."""
+        return usual * min(max(30 // self.n_features, 1), 4)
 
     def _forecast(self, budget: Budget, n: float, signal: float, n_directions: int | None, draws: int) -> Forecast:
         population = self._prospect.explaining(signal, n_directions)
@@ -215,13 +219,17 @@ class Explanation(Displayed):
         if given > MARGIN * found:
             return []
         twice = Budget.approximate(2.0 * self._epsilon, self.budget.delta or 1e-6)
-        worth = ": more than twice the epsilon would gain" if given < self._loss(self.fit, twice) else ""
+        spent = self._loss(self.fit, twice)
         these = f"{location.known.unknown.size} features whose range is not known"
-        return [f"Give bounds for the {these}: the loss at 50 % would be about {given:.3f}, not {found:.3f}{worth}."]
+        return [
+            f"Give bounds for the {these}: the loss at 50 % would be about {given:.3f}, not {found:.3f}, and "
+            f"{spent:.3f} at twice the epsilon."
+        ]
 
     def _loss(self, fit: Any, budget: Budget) -> float:
         population, rows = self._prospect.explaining(0.5), self.rows_per_person
-        return forecast(fit, budget, self.n_samples, population, relation=self.relation, rows=rows).loss
+        draws = self._draws(6)
+        return forecast(fit, budget, self.n_samples, population, relation=self.relation, rows=rows, draws=draws).loss
 
     def warnings(self) -> list[str]:
         """What public numbers say will go wrong, in sentences; there may be nothing."""
