@@ -77,7 +77,7 @@ def test_every_table_and_figure_is_listed_with_a_verdict_and_a_reason():
 def test_what_is_said_to_have_run_has_a_page_and_what_has_not_says_so():
     pages = {path.stem for path in (Path(__file__).parents[2] / "docs/reproductions").glob("*.md")}
     for item in catalogue.ITEMS:
-        if item.study and item.verdict != "not yet run":
+        if item.study:
             assert item.study in pages, item
 
 
