@@ -42,7 +42,7 @@ def measured(model: str, n: int, p: int, epsilon: float, seed: int) -> tuple[flo
 
 def predicted(model: str, n: int, p: int, epsilon: float, seed: int) -> tuple[float, ...]:
     """The same from the law of the model with the same coefficients: no private fit, no n records."""
-    sample = xia(model, n=4_000, p=p, random_state=seed)
+    sample = xia(model, n=40_000, p=p, random_state=seed)
     population = IndexResponse.of(sample.x, sample.y, sample.directions)
     result = []
     for method in ("descent", "one-shot"):

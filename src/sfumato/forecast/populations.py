@@ -142,7 +142,8 @@ class IndexResponse(PointPopulation):
     def of(cls, x: ArrayLike, y: ArrayLike, directions: ArrayLike) -> "IndexResponse":
         """From public or simulated records with known directions: a study to come "like this one".
 
-        Only their covariance, the response and the index are used; the number of records does not matter.
+        Only their covariance, the response and the index are used. What goes together in them is taken for a law: of a
+        weak or winding link give many, tens of thousands, or chance looks like signal.
         """
         table = np.asarray(x, dtype=np.float64)
         table = table - table.mean(axis=0)
