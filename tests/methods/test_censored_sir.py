@@ -117,3 +117,14 @@ def test_a_forecast_is_met():
         y = np.column_stack([np.exp(np.minimum(time, end)), time <= end])
         losses.append(subspace_distance(sir.fit(z, y).directions_, np.eye(1, P)))
     assert sir.explain(5_000, P).forecast(0.5).loss == pytest.approx(np.mean(losses), rel=0.5)
+
+
+@pytest.mark.parametrize("functions", [event_functions, double_slices])
+def test_pieces_without_records_leave_functions_that_are_numbers(functions):
+    rng = np.random.default_rng(0)
+    places = np.stack(np.unravel_index(np.arange(48), (24, 2)), axis=1)
+    for _ in range(200):
+        shares = rng.exponential(size=48) * (rng.random(48) < rng.random())
+        shares[rng.integers(48)] += 1e-3
+        table = functions(places, shares / shares.sum())
+        assert np.isfinite(table).all()

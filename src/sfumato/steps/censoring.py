@@ -35,7 +35,7 @@ def event_functions(places: IntArray, probabilities: FloatArray) -> FloatArray:
     """
     piece, seen = places[:, 0], places[:, 1] == 1
     share, events = (np.bincount(piece, shown) for shown in (probabilities, probabilities * seen))
-    at_risk = share.sum() - np.cumsum(share) + share / 2.0
+    at_risk = np.maximum(np.cumsum(share[::-1])[::-1] - share / 2.0, 0.0)
     hazard = np.divide(events, at_risk, out=np.zeros_like(events), where=at_risk > 1e-9)
     ranks = events / max(float(events.sum()), 1e-9)
     g = np.column_stack([np.ones(len(share)), cosines(ranks, WEIGHTS)]) * np.sqrt(at_risk)[:, None]
