@@ -1,9 +1,11 @@
 """Times that are cut short: what x does to events, whatever it does to the censoring."""
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
-from sfumato import Bounds, InputError, PrivateCensoredSIR, PrivateSIR, subspace_distance
+from sfumato import Bounds, InputError, PrivateCensoredSIR, PrivateSIR, scan, subspace_distance
 from sfumato.methods.censored_sir import CensoredTask
 from sfumato.privacy.asking import drive
 from sfumato.records import Response
@@ -128,3 +130,14 @@ def test_pieces_without_records_leave_functions_that_are_numbers(functions):
         shares[rng.integers(48)] += 1e-3
         table = functions(places, shares / shares.sum())
         assert np.isfinite(table).all()
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_truth_values_of_time_and_status_are_no_features():
+    rng = np.random.default_rng(0)
+    known = {"n_directions": 1, "bounds": {"age": (0, 120)}, "random_state": 0}
+    frame = pd.DataFrame({"age": rng.uniform(20, 90, 20_000), "rare": rng.random(20_000) < 0.001})
+    y = pd.DataFrame({"time": rng.exponential(size=20_000), "died": rng.random(20_000) < 0.5})
+    assert PrivateCensoredSIR(**known).fit(frame, y).rare_features_ == ("rare",)
+    table = pa.table({**{name: frame[name] for name in frame}, **{name: y[name] for name in y}})
+    assert PrivateCensoredSIR(**known).fit(scan(table, second=["time", "died"])).rare_features_ == ("rare",)

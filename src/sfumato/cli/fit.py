@@ -210,7 +210,7 @@ def _run(
     for name in unseen:
         note(f"class {name!r} was declared, but hardly a record has it, by the noisy counts; is it spelled like that?")
     for name in rare:
-        note(f"hardly a record has {name!r}, by the noisy mean; is it spelled like that?")
+        note(f"at most one record in 25 has {name!r}, by the noisy mean; is it spelled like that?")
     if again:
         note(f"{out} held an earlier fit, now replaced; what it spent is still spent.")
     show_files(stdout(), [(str(out / name), purpose) for name, purpose in RESULTS.items()])

@@ -40,7 +40,7 @@ from sfumato.steps.ranks import Ranks
 from sfumato.typing import FloatArray, IntArray
 
 RARE = 0.04
-"""A 0/1 feature is rare if surely no larger part of the records has it."""
+"""A 0/1 feature is rare if no larger part of the records has it, two standard errors considered."""
 SEARCHED = (
     "every fit of a cross-validation or a search spends its whole budget anew, on the same records; give all of them "
     "one account, as ledger=FileLedger('study.jsonl', Budget.approximate(3, 1e-6))."
@@ -219,18 +219,19 @@ class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
 
     @property
     def rare_features_(self) -> tuple[Any, ...]:
-        """0/1 features that surely no more than a few records have, by their noisy means; right after a fit.
+        """0/1 features that no more than one record in 25 has, as far as the noise of their means shows.
 
-        A category that was declared and never occurs is among them, where there are records enough to tell.
+        A declared category that never occurs is among them, where there are records enough to tell. Right after a fit.
         """
-        belief, names = self.__dict__.get("_belief"), getattr(self, "feature_names_in_", range(self.n_features_in_))
+        belief = self.__dict__.get("_belief")
         if not isinstance(belief, Assessment):
             return ()
-        means = belief.evidence.means
+        means, names = belief.evidence.means, getattr(self, "feature_names_in_", range(self.n_features_in_))
         if len(means.value) != len(names):  # of some features, or of two tables
             return ()
         most = means.value + 2.0 * means.noise_std
-        return tuple(names[j] for j in self._binary if most[j] < RARE)
+        # Further columns are of a second table.
+        return tuple(names[j] for j in getattr(self, "_binary", ()) if j < len(names) and most[j] < RARE)
 
     @property
     def _n_features_out(self) -> int:

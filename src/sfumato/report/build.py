@@ -114,7 +114,7 @@ def _notes(estimator: Any, units: str) -> tuple[str, ...]:
         notes.append(f"No spread was seen of {names}: constant, or too few values that differ. Its scale is a guess.")
     rare = getattr(estimator, "rare_features_", ())
     if len(rare):
-        notes.append(f"By the noisy means hardly a record has {', '.join(map(str, rare))}.")
+        notes.append(f"By the noisy means at most one record in 25 has {', '.join(map(str, rare))}.")
     if isinstance(by_column(getattr(estimator, "bounds", None)), Bounds | Mapping):
         notes.append("Values outside the given bounds were moved to the nearest bound before anything was computed.")
     return tuple(notes)
