@@ -2,8 +2,10 @@
 
 import csv
 import math
+import re
 import warnings
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -341,3 +343,14 @@ def test_a_step_on_a_part_needs_t_over_n_and_not_its_root():
     whole, part = (abs(z[:m].mean() - w[:m].mean()) for m in (n, n // parts) for z, w in ((x, moved),))
     assert part / whole == pytest.approx(parts)
     assert parts > math.sqrt(parts)
+
+
+def test_the_short_version_names_every_mistake_of_the_long_one_and_tells_what_is_inferred():
+    """The last entry is no mistake but a hint."""
+    pages = Path(__file__).parents[2] / "docs/explanation"
+    whole, short = ((pages / name).read_text(encoding="utf-8") for name in ("errata.md", "errata-short.md"))
+    entries = re.findall(r"^(\d+)\. \*\*", whole, re.MULTILINE)
+    assert entries == [str(number) for number in range(1, len(entries) + 1)]
+    assert set(re.findall(r"\[(\d+)\](?!\()", short)) == set(entries[:-1])
+    assert short.count("Proved:") == whole.count("\n## ") == 4
+    assert short.count("Inferred:") == whole.count("*Inferred.*") == 2

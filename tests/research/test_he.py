@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom, norm
 
 from sfumato import Bounds, Budget, PrivateSIR
 from sfumato.federated import simulate
@@ -18,6 +19,7 @@ from sfumato.research.he_tables import (
     high_dimension,
     low_dimension,
     printed,
+    threshold_of,
 )
 from sfumato.research.many_sites import MergedSites, WideSites, far_signs
 from sfumato.simulate import he
@@ -96,13 +98,28 @@ def test_the_smallest_slice_of_model_one_is_that_of_six_slices_as_its_printed_co
 def test_the_filter_may_keep_nothing_and_no_feature_is_put_in_its_place():
     x = np.random.default_rng(0).normal(size=(2000, 300))
     slice_of = np.arange(2000) % 4
-    kept = filtered(x, slice_of, 10, 4)
+    kept = filtered(x, slice_of, 10, 4, 300)
     assert len(kept) == 0
     truth = np.eye(300)[:2]
-    found = _on_filtered(x, slice_of, kept, 10, Site(4, 1.0, 0.01, 0.87, 50), truth, 0)
+    found = _on_filtered(x[:, kept], slice_of, kept, 10, Site(4, 1.0, 0.01, 0.87, 50), truth, 0)
     assert found == {"IID as printed": 2.0, "MVG as printed": 2.0}  # as far as two wrong directions
-    one = _on_filtered(x, slice_of, np.array([0]), 10, Site(4, 1.0, 0.01, 0.87, 50), truth, 0)
+    one = _on_filtered(x[:, :1], slice_of, np.array([0]), 10, Site(4, 1.0, 0.01, 0.87, 50), truth, 0)
     assert all(value == pytest.approx(np.sqrt(2.0)) for value in one.values())  # one right, one missing
+
+
+@pytest.mark.parametrize("p", [500, 2000])
+@pytest.mark.parametrize("sites", [50, 100])
+def test_with_many_sites_the_filter_keeps_no_feature_that_y_has_nothing_to_do_with(p, sites):
+    """The mean of a slice of m of n records has variance m / n^2; m of one slice in eight is rarely above 1.5 n / 8."""
+    n, slices = 1000, 8
+    named = 2 * norm.sf(threshold_of(p, n, slices) * n / np.sqrt(1.5 * n / slices))
+    assert p * binom.sf(sites // 2, sites * slices, named) < 1e-10
+    assert sites * slices * binom.sf(1.5 * n / slices, n, 1 / slices) < 1e-3  # a few such slices matter to nobody
+
+
+def test_the_printed_methods_are_measured_with_many_sites_too():
+    found = high_dimension("I", 500, 50, 1.0, 0)
+    assert found["MVG as printed"] < 0.1  # printed: 0.025
 
 
 def test_printed_iid_distances_do_not_double_when_epsilon_is_halved():

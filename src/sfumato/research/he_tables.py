@@ -34,8 +34,6 @@ P, SLICES = 10, 6
 TRUNCATION = {500: 0.81, 1000: 0.87, 2500: 1.57, 5000: 2.1}
 """The paper does not print its truncation levels. These make the noise of its Proposition 2 the one that the printed
 IID columns of models II and IV show (benchmarks/results/fsir-model-three.md)."""
-LARGE, COMPARED = 50_000, 10
-"""With more records than this the columns beside ours are run so many times only, to save time."""
 UNIT = "III, unit noise"
 """Model III with the printed unit noise, beside the noise that the paper's own figures fit."""
 _NOTE = (
@@ -54,15 +52,17 @@ _NOTE = (
 N, WIDE_SLICES = 1000, 8
 REACH = 20
 """In models II and IV features this far apart have correlation 2**-20; beyond, they are drawn independent."""
-WIDE_TRUNCATION, MOST_SITES, WIDE_COMPARED = 0.87, 10, 3
-"""Truncation as in Tables 1 and 2 at n = 1000; the printed methods, which need the whole table, are run for at most so
-many sites, so many times."""
+WIDE_TRUNCATION = 0.87
+"""As in Tables 1 and 2 at n = 1000."""
+MANY_SITES = 50
+"""From so many sites on the filter is shown near features alone: another one, which y has nothing to do with, it would
+keep once in 1e10 tables at most (tested), and thousands of them at 100,000 records take long to draw."""
 _WIDE_NOTE = (
     "n = 1000 at each site, H = 8, delta = 10 / ceil(n / H)^1.1; 5 features count if p = 500, 10 beyond. 'sfumato': "
     "sites name features privately (Gumbel noise on their sign scores), in turns, noisy scores of the named tell which "
     "of them to keep, and the descent runs on those; each site is charged for all of it, "
     "replace-one, k given, bounds (-6, 6). IID and MVG follow the plain CCMD filter, which has no guarantee, nor have "
-    "they; they are run for up to 10 sites, three times. Where the filter keeps nothing (model II, p = 2000, K = 10) "
+    "they. Where the filter keeps nothing (model II, p = 2000, K of 10 and more) "
     "there is no direction; one that is missing counts as a wrong one. 'SIR, no privacy' knows which features count. "
     "Model III is read as in Tables 1 and 2. In models II and IV features 20 or more places from those that count are "
     "drawn independent."
@@ -93,11 +93,9 @@ def low_directions(
     sites = MergedSites(ArraySource(x, codes, response), clients, budget)
     slices = 2 if model == "I" else most_slices
     found = {"sfumato": drive(task.run(), sites.open(task.plan())).directions}
-    if n * clients <= LARGE or seed < COMPARED:
-        site = Site(slices, epsilon, delta, truncation_of(n), max(n // most_slices, 1))
-        found |= printed_methods(x, slices_of(y, slices), clients, k, site, seed)
-        found["SIR, no privacy"] = SIR(n_directions=k, n_slices=slices).fit(x, y).directions_
-    return found, truth
+    site = Site(slices, epsilon, delta, truncation_of(n), max(n // most_slices, 1))
+    found |= printed_methods(x, slices_of(y, slices), clients, k, site, seed)
+    return found | {"SIR, no privacy": SIR(n_directions=k, n_slices=slices).fit(x, y).directions_}, truth
 
 
 def truncation_of(n: int) -> float:
@@ -211,14 +209,13 @@ def high_dimension(model: str, p: int, clients: int, epsilon: float, seed: int) 
     sites = WideSites(x, codes, response, far, clients, budget, seed)
     door = sites.open(task.plan())
     outcome, _ = drive(run_sparse_sites(task, door), door)
-    measured = {"sfumato": subspace_distance(outcome.directions, np.pad(truth, ((0, 0), (0, p - near))))}
+    wide = np.pad(truth, ((0, 0), (0, p - near)))
+    measured = {"sfumato": subspace_distance(outcome.directions, wide)}
     slices = 2 if model == "I" else WIDE_SLICES
-    if clients <= MOST_SITES and seed < WIDE_COMPARED:
-        whole = sites.columns(np.arange(p))
-        kept = filtered(whole, slices_of(y, slices), clients, slices)
-        site = Site(slices, epsilon, delta, WIDE_TRUNCATION, N // WIDE_SLICES)
-        wide = np.pad(truth, ((0, 0), (0, p - near)))
-        measured |= _on_filtered(whole, slices_of(y, slices), kept, clients, site, wide, seed)
+    shown, slice_of = sites.columns(np.arange(p if clients < MANY_SITES else near)), slices_of(y, slices)
+    kept = filtered(shown, slice_of, clients, slices, p)
+    site = Site(slices, epsilon, delta, WIDE_TRUNCATION, N // WIDE_SLICES)
+    measured |= _on_filtered(shown[:, kept], slice_of, kept, clients, site, wide, seed)
     known = SIR(n_directions=k, n_slices=slices).fit(x[:, :active], y).directions_
     return measured | {"SIR, no privacy": subspace_distance(known, truth[:, :active])}
 
@@ -226,7 +223,7 @@ def high_dimension(model: str, p: int, clients: int, epsilon: float, seed: int) 
 def _on_filtered(
     x: FloatArray, slice_of: IntArray, kept: IntArray, clients: int, site: Site, truth: FloatArray, seed: int
 ) -> Values:
-    """Distances of the printed methods on the features that the filter keeps.
+    """Distances of the printed methods on x, which holds the features that the filter keeps.
 
     With fewer features than directions there are no more directions than features. One that is missing counts as a
     wrong one, which adds 1 to the squared distance: whoever finds nothing must not seem nearer than who errs.
@@ -234,17 +231,22 @@ def _on_filtered(
     k = min(len(truth), len(kept))
     if k == 0:
         return dict.fromkeys(("IID as printed", "MVG as printed"), float(np.sqrt(2 * len(truth))))
-    found = printed_methods(x[:, kept], slice_of, clients, k, site, seed)
-    distances = {name: subspace_distance(_put(b, kept, x.shape[1]), truth) for name, b in found.items()}
+    found = printed_methods(x, slice_of, clients, k, site, seed)
+    distances = {name: subspace_distance(_put(b, kept, truth.shape[1]), truth) for name, b in found.items()}
     return {name: float(np.sqrt(distance**2 + len(truth) - k)) for name, distance in distances.items()}
 
 
-def filtered(x: FloatArray, slice_of: IntArray, clients: int, slices: int) -> IntArray:
-    """Features that the plain CCMD filter keeps, perhaps none; its threshold, not printed, at chance level."""
+def threshold_of(p: int, n: float, slices: int) -> float:
+    """Of the filter, whose own is not printed: what the largest of p means over slices of n records has by chance."""
+    return float(np.sqrt(2.0 * np.log(p) / (n * slices)))
+
+
+def filtered(x: FloatArray, slice_of: IntArray, clients: int, slices: int, p: int) -> IntArray:
+    """Which features of x, the first of p, the plain CCMD filter keeps, perhaps none; each is judged by itself."""
     sites = list(zip(np.split(x, clients), np.split(slice_of, clients), strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
-        return ccmd(sites, slices, float(np.sqrt(2.0 * np.log(x.shape[1]) / (len(x) / clients * slices))))
+        return ccmd(sites, slices, threshold_of(p, len(x) / clients, slices))
 
 
 def _put(directions: FloatArray, kept: IntArray, p: int) -> FloatArray:

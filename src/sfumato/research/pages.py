@@ -7,7 +7,7 @@ from html import escape
 
 from sfumato.research.run import LEGEND, POINT, SYMBOLS, Done, cells, columns, marks, table
 from sfumato.research.scatter import INK, Panel, document, side_by_side
-from sfumato.research.study import CHOSEN, Mark, Row, Study, Summary, compare, repeated
+from sfumato.research.study import CHOSEN, COUNTED, Mark, Row, Study, Summary, compare, repeated
 
 OURS = "#1b5e8c"
 OTHERS = ("#888888", "#b3402a", "#e08a6d", "#4f7942", "#a3c08a", "#7a5195", "#c3a2d6", "#d9a521", "#222222")
@@ -132,7 +132,7 @@ def picture(study: Study, done: Done) -> str:
 def dots(study: Study, done: Done) -> tuple[str, int, int]:
     """Marks, width and height: one axis, row by row."""
     summaries = {
-        key: one for key, one in cells(study, done).items() if POINT not in key[1] and not key[1].startswith(CHOSEN)
+        key: one for key, one in cells(study, done).items() if POINT not in key[1] and not key[1].startswith(COUNTED)
     }
     printed, measured = columns(study, summaries)
     axis = Axis.of(

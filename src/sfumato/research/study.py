@@ -12,6 +12,8 @@ import numpy as np
 RESAMPLES = 1000
 CHOSEN = "k-hat"
 """Beginning of the names of columns that hold a number of directions, no distance."""
+COUNTED = (CHOSEN, "features kept")
+"""Beginnings of the names of columns that are counts: they stand in the table, and not on the picture's axis."""
 Values = Mapping[str, float]
 """What one replication measures, by column."""
 
