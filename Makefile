@@ -45,7 +45,7 @@ suite: $(STAMP) $(FLOWER)/.installed
 
 $(SPARK)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(SPARK)
-	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[spark]" "pytest>=8.3"
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[spark]" "pytest>=8.3" "hypothesis>=6.120"
 	touch $@
 
 test-spark: $(SPARK)/.installed    ## the tests that need Spark and Java

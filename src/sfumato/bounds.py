@@ -61,6 +61,19 @@ class Bounds:
     def __hash__(self) -> int:
         return hash((self.lower.tobytes(), self.upper.tobytes()))
 
+    def cut(self, x: FloatArray, features: IntArray, first: int = 0) -> FloatArray:
+        """x with values of some features moved to the nearest bound; its columns are the features from `first` on.
+
+        >>> Bounds([0, 0], [120, 1]).cut(np.array([[130.0, 0.5], [-1.0, 7.0]]), np.array([1]))
+        array([[130. ,   0.5],
+               [ -1. ,   1. ]])
+        """
+        here = features[(first <= features) & (features < first + x.shape[1])]
+        lower, upper = (end[here] if end.ndim else end for end in (self.lower, self.upper))
+        cut = x.copy()
+        cut[:, here - first] = np.clip(x[:, here - first], lower, upper)
+        return cut
+
     def grid(self, n_features: int) -> "Grid":
         """The integer grid over the box, for tables with `n_features` columns."""
         for name, bound in (("lower", self.lower), ("upper", self.upper)):

@@ -63,11 +63,12 @@ UNLIMITED = Memory(float("inf"))
 class Kept:
     """The maps of one chunk that are kept from one pass to the next, each for as long as its key is there."""
 
-    __slots__ = ("_maps", "_memory")
+    __slots__ = ("_maps", "_memory", "_views")
 
     def __init__(self, memory: Memory = UNLIMITED) -> None:
         self._memory = memory
         self._maps: WeakKeyDictionary[object, object] = WeakKeyDictionary()
+        self._views: WeakKeyDictionary[object, Kept] = WeakKeyDictionary()
 
     def get(self, key: object, compute: Callable[[], T]) -> T:
         """What `compute` gives, kept if there is room. `key` is compared by identity."""
@@ -77,6 +78,10 @@ class Kept:
             if self._memory is UNLIMITED or self._memory.claim(key, size_of(found)):
                 self._maps[key] = found
         return cast(T, found)
+
+    def seen(self, key: object) -> "Kept":
+        """What is kept of the same records seen in another way: apart, since a map of the one is none of the other."""
+        return self._views.setdefault(key, Kept(self._memory))
 
     def __len__(self) -> int:
         return len(self._maps)
@@ -120,6 +125,10 @@ class Records:
         once, at a quarter of the memory of x, as far as a source has room to keep it. `key` is compared by identity.
         """
         return self._kept.get(key, compute)
+
+    def seen(self, key: object, x: Callable[[], FloatArray], y: FloatArray | IntArray) -> "Records":
+        """The same records with other features and responses, which `key` alone decides; maps of them are kept, too."""
+        return Records(x, y, self._kept.seen(key))
 
     def __len__(self) -> int:
         return len(self.y)

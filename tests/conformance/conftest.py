@@ -16,7 +16,7 @@ from sfumato.statistics import histograms
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.moments import Moments, SquareSums
-from sfumato.statistics.parts import OfColumn, OnCells, OnColumns, Part
+from sfumato.statistics.parts import Cells, OfColumn, OnCells, OnColumns, Part
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
 from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
@@ -69,7 +69,7 @@ def six():
 def cells(p, make):
     """Two responses, one cut at 0 and 1/2 and the other at 4, of as many features as are left; none of one column."""
     sizes = np.array([2, 1] if p > 2 else [], dtype=np.int64)
-    return OnCells(make(p - len(sizes)), np.array([0.0, 0.5, 4.0])[: sizes.sum()], sizes)
+    return OnCells(make(p - len(sizes)), Cells(np.array([0.0, 0.5, 4.0])[: sizes.sum()], sizes))
 
 
 def slices(p, bins, weight, count_weight=0.0):

@@ -37,7 +37,7 @@ from sfumato.sources import ArraySource, Source
 from sfumato.sources.files import open_source
 from sfumato.sources.formats import open_tables
 from sfumato.sources.spark import SparkTable
-from sfumato.sources.streams import PassingTable, SnapshotTable
+from sfumato.sources.streams import PassingTable, SnapshotTable, SpilledTable
 from sfumato.sources.table import Table
 
 HUGE = [Decimal("sNaN"), Decimal("1e999"), -(10**5000)]
@@ -444,7 +444,12 @@ def test_every_reader_of_the_package_is_in_this_registry(tmp_path):
     assert list(modules())
     base = BASES["numbers"]
     files = {type(open_tables([make(base, base, tmp_path)])[0]) for make in FILES.values()}
-    streams = {SnapshotTable, PassingTable, SparkTable}  # batches of an engine that has given each column its type
+    streams = {
+        SnapshotTable,
+        SpilledTable,
+        PassingTable,
+        SparkTable,
+    }  # batches of an engine that has given each column its type
     assert {kind for kind in subclasses(Table) if not inspect.isabstract(kind)} == files | streams
     read = {type(scan(make(base, base, tmp_path), response="cell")) for make in FILES.values()} | {ArraySource}
     assert subclasses(Source) == read

@@ -118,11 +118,11 @@ def test_small_tables_are_foreseen_with_bounds_and_without(n, p, bounds):
     assert told.loss == pytest.approx(np.mean(losses), rel=0.35)
 
 
-def test_bounds_that_cannot_be_found_are_foreseen():
+def test_what_a_search_for_bounds_costs_is_foreseen():
     given, found = (
-        foreseen(PrivateSIR(1.0, 1e-6, 1, b, "descent"), 1_000, 12, 0.5, draws=30) for b in (Bounds(-3, 3), "search")
+        foreseen(PrivateSIR(1.0, 1e-6, 1, b, "descent"), 3_000, 30, 0.5, draws=30) for b in (Bounds(-3, 3), "search")
     )
-    assert found.loss > given.loss
+    assert found.loss > 1.05 * given.loss
 
 
 def test_the_label_loss_is_the_measured_mean_before_refining():

@@ -9,11 +9,11 @@ from sfumato import Bounds, InputError, PrivateCensoredSIR, PrivateSIR, scan, su
 from sfumato.methods.censored_sir import CensoredTask
 from sfumato.privacy.asking import drive
 from sfumato.records import Response
-from sfumato.steps.cells import Cells
+from sfumato.statistics.parts import Cells
 from sfumato.steps.censoring import double_slices, event_functions
 
 N, P, BOX = 20_000, 4, Bounds(-5.0, 5.0)
-PLACES = Cells((np.arange(23.0), np.array([0.5]))).places
+PLACES = Cells.cut([np.arange(23.0), np.array([0.5])]).places
 
 
 @pytest.fixture(scope="module")

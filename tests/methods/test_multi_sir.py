@@ -8,8 +8,10 @@ from sfumato.methods.multi_sir import WEIGHTS, MultiTask, combinations, pieces_o
 from sfumato.privacy.asking import drive
 from sfumato.records import Records, Response
 from sfumato.statistics.histograms import Bins, ResponseHistogram
-from sfumato.statistics.parts import OnCells
-from sfumato.steps.cells import Cells, project
+from sfumato.statistics.parts import Cells, OnCells
+from sfumato.statistics.slices import SlicedMoments
+from sfumato.statistics.whitening import Whitening
+from sfumato.steps.cells import project
 from sfumato.steps.descent import cosines
 
 N, P, BOX = 20_000, 4, Bounds(-5.0, 5.0)
@@ -78,21 +80,34 @@ def test_scale_shift_and_order_of_magnitude_of_a_response_do_not_matter(x):
 
 
 def test_a_cell_is_a_digit_of_each_response():
-    cells = Cells((np.array([-1.0, 0.0, 1.0]), np.array([0.5])))
+    edges = [np.array([-1.0, 0.0, 1.0]), np.array([0.5])]
+    cells = Cells.cut(edges)
     rng = np.random.default_rng(9)
     y = rng.normal(size=(500, 2))
     count = ResponseHistogram(Bins(np.empty(0), categories=8))
-    found = OnCells(count, np.concatenate(cells.edges), cells.sizes).of(
-        Records(np.hstack([y[:, :1], y]), np.zeros(500))
-    )
-    pieces = np.stack([np.digitize(y[:, 0], cells.edges[0]), np.digitize(y[:, 1], cells.edges[1])], axis=1)
+    found = OnCells(count, cells).of(Records(np.hstack([y[:, :1], y]), np.zeros(500)))
+    pieces = np.stack([np.digitize(y[:, 0], edges[0]), np.digitize(y[:, 1], edges[1])], axis=1)
     for cell, place in enumerate(cells.places):
         assert found[cell] == (pieces == place).all(axis=1).sum()
 
 
+def test_records_are_whitened_once_however_often_their_cells_are_asked_about(monkeypatch):
+    """And what is kept of records with a cell for a response is not taken for what they are as they stand."""
+    x = np.random.default_rng(11).normal(size=(50, 3))
+    records, whitening = Records(x, np.zeros(50)), Whitening(BOX.grid(2), np.eye(2), np.zeros(2), 3.0)
+    bins, compute, whitened = Bins(np.empty(0), categories=4), Whitening._compute, []
+    monkeypatch.setattr(Whitening, "_compute", lambda *given: whitened.append(1) or compute(*given))
+    halves, quarters = Cells.cut([np.zeros(1)]), Cells.cut([np.array([-0.7, 0.0, 0.7])])
+    asked = SlicedMoments(whitening, bins, np.arange(4), 4)
+    for cells, edges in ((halves, [0.0]), (quarters, [-0.7, 0.0, 0.7])) * 3:
+        plain = asked.of(Records(x[:, :2], np.digitize(x[:, 2], edges)))
+        np.testing.assert_array_equal(OnCells(asked, cells).of(records), plain)
+    assert len(whitened) == 6 + 2  # of six tables that are new each time, and once in each of two views
+
+
 def test_many_combinations_are_no_longer_than_one():
     """So that they need no more noise than one: the sensitivity of a step is tied to the length of a record's f(y)."""
-    places, shares = Cells((np.zeros(5), np.zeros(5))).places, np.full(36, 1 / 36)
+    places, shares = Cells.cut([np.zeros(5), np.zeros(5)]).places, np.full(36, 1 / 36)
     one = cosines(np.full(6, 1 / 6), WEIGHTS)
     for count in (2, 30):
         ways = np.random.default_rng(10).normal(size=(count, 2))

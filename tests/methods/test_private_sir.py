@@ -211,6 +211,27 @@ def test_as_many_directions_as_were_asked_for(data, k):
         assert sir.transform(data[0]).shape == (N, k)
 
 
+def test_a_feature_of_which_nothing_was_seen_counts_in_scores_within_the_bounds_guessed_for_it():
+    # Amounts of hundreds that one record in 250 has are not seen: the fit takes them for 0 and 1, and so must scores.
+    rng = np.random.default_rng(1)
+    x = np.column_stack([rng.normal(size=(8000, 3)), np.where(rng.random(8000) < 0.004, 500.0, 0.0)])
+    y = x[:, 0] + 0.5 * rng.normal(size=8000)
+    sir = PrivateSIR(1.0, 1e-6, 1, random_state=0).fit(x, y)
+    cut = np.clip(x, sir.bounds_.lower, sir.bounds_.upper)
+    assert sir.bounds_.upper[3] < 500.0 and np.allclose(sir.transform(x), (cut - sir.mean_) @ sir.directions_.T)
+    assert abs(np.corrcoef(sir.transform(x)[:, 0], x[:, 0])[0, 1]) > 0.9
+
+
+def test_a_rare_class_is_found_beside_skewed_features_and_has_the_larger_scores():
+    # Three in a hundred, by the first two of six long-tailed features; clipped like the others they would not count.
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(10_000, 6))
+    risk = u[:, 0] + u[:, 1] + 0.7 * rng.normal(size=len(u))
+    y = (risk > np.quantile(risk, 0.97)).astype(int)
+    sir = PrivateSIR(2.0, 1e-6, 1, Bounds(0, 20), "descent", classes=[0, 1], random_state=0).fit(np.exp(0.8 * u), y)
+    assert (sir.loadings_[0, :2] > 0.5).all() and np.abs(sir.loadings_[0, 2:]).max() < 0.3
+
+
 def test_transform_projects_centred_records(data):
     x, y = data
     sir = fit(x, y, n_directions=2)

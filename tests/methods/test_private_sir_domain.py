@@ -62,8 +62,8 @@ def test_nothing_is_raised_or_warned(name, method, bounds, seed):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", PrivacyWarning)
         sir = PrivateSIR(method=method, bounds=bounds, random_state=seed, picture=True).fit(x, y)
-    k, p = sir.directions_.shape
-    assert p == x.shape[1] and np.allclose(sir.directions_ @ sir.directions_.T, np.eye(k), atol=1e-8)
+    assert sir.directions_.shape[1] == x.shape[1]
+    assert np.allclose(np.linalg.norm(sir.directions_, axis=1), 1.0, atol=1e-8)
     for released in (sir.eigenvalues_, sir.mean_, sir.scale_, sir.standard_errors_, sir.picture_.counts):
         assert np.isfinite(released).all()
 

@@ -14,6 +14,7 @@ from sfumato import (
     SfumatoError,
     subspace_distance,
 )
+from sfumato.forecast import forecast
 
 BOX = Bounds(-6, 6)
 BOTH = pytest.mark.parametrize("kind", [PrivateSAVE, PrivateDR])
@@ -105,6 +106,21 @@ def test_the_plan_tells_everything_beforehand():
     x, y, _ = symmetric(200)
     save = PrivateSAVE(relation="add-remove")
     assert [row[0] for row in save.explain(200, 10).rows()] == [entry.purpose for entry in save.fit(x, y).ledger_]
+
+
+@BOTH
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_the_forecast_is_the_measured_mean(kind):
+    n, p, signal, losses = 20_000, 10, 0.5, []
+    fit = kind(1.0, 1e-6, 1, Bounds(-8, 8))
+    for seed in range(10):
+        rng = np.random.default_rng([14, seed])
+        x = rng.standard_normal((n, p))
+        y = np.sqrt(signal / 2) * x[:, 0] ** 2 + np.sqrt(1 - signal) * rng.standard_normal(n)
+        losses.append(subspace_distance(fit.set_params(random_state=seed).fit(x, y).directions_, np.eye(1, p)))
+    explanation = fit.explain(n, p)
+    expected = forecast(explanation.fit, explanation.budget, n, explanation.prospect.explaining(signal), draws=10)
+    assert 0.75 < expected.loss / np.mean(losses) < 1.33 and expected.plain < expected.loss
 
 
 EDGES = {

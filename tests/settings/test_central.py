@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -11,6 +12,7 @@ from sfumato.errors import InputError
 from sfumato.records import Records, Response
 from sfumato.settings.central import Central
 from sfumato.sources import MOST_ROWS, ArraySource, Source, chunk_rows
+from sfumato.sources.files import open_source
 from sfumato.sources.formats import ParquetTable
 from sfumato.statistics.histograms import Bins, OctaveHistograms, ResponseHistogram
 from sfumato.statistics.slices import SlicedMoments
@@ -115,16 +117,16 @@ def test_what_is_kept_is_not_decoded_again_and_stays_within_the_memory_given(ask
     path, seen = asked
     whitening = Whitening(Bounds(-5, 5).grid(2), np.eye(2), np.zeros(2), 3.0)
     slices = SlicedMoments(whitening, QUERY.bins, np.arange(3), 3)
-    expected, limits = None, (0, 60_000, 130_000, 2**30)
+    working, expected, limits = scan(path, response="y").working, None, (0, 30_000, 65_000, 2**30)
     decoded = []
-    for memory in limits:
-        source = scan(path, response="y", memory=memory)
+    for kept in limits:
+        source = scan(path, response="y", memory=working + kept)
         adder = Central(source, threads=2)
         sums = [adder.sum(slices) for _ in range(3)]
         seen.clear()
         sums.append(adder.sum(slices))
         decoded.append(len(seen))
-        assert sum(source._memory._used.values()) <= memory / 2 or memory == 2**30
+        assert sum(source._memory._used.values()) <= kept
         expected = sums[0] if expected is None else expected
         assert all(np.array_equal(each, expected) for each in sums)
     assert decoded[0] == 8 and decoded[-1] == 0 and decoded == sorted(decoded, reverse=True)
@@ -140,3 +142,42 @@ def test_a_file_that_changes_between_two_passes_is_refused(tmp_path):
         pq.write_table(other, path)
         with pytest.raises(InputError, match="changed while it was read"):
             adder.sum(OctaveHistograms(1))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_a_row_group_is_summed_in_slices_by_any_number_of_threads(tmp_path, monkeypatch, ending, threads):
+    monkeypatch.setattr("sfumato.sources.files.chunk_rows", lambda n_features: 30)
+    rng = np.random.default_rng(4)
+    table = pa.table({"a": rng.normal(size=1000), "b": rng.normal(size=1000), "y": np.arange(1000.0)})
+    (pq.write_table if ending == "parquet" else pcsv.write_csv)(table, tmp_path / f"t.{ending}")
+    whole = Central(scan(table, response="y")).sum(OctaveHistograms(2))
+    for memory in (0, None):
+        source = scan(tmp_path / f"t.{ending}", response="y", memory=memory)
+        for _ in range(2):
+            assert np.array_equal(Central(source, threads=threads).sum(OctaveHistograms(2)), whole)
+        lanes = source.split(source.parts(), threads)
+        read = [records.y for lane in lanes for part in lane for records in source.read(part)]
+        assert len(lanes) == threads and np.array_equal(np.concatenate(read), table["y"].to_numpy())
+
+
+def test_every_process_finds_the_same_rows_in_a_slice_whatever_it_read_before(tmp_path, monkeypatch):
+    monkeypatch.setattr("sfumato.sources.files.chunk_rows", lambda n_features: 30)
+    rng, y = np.random.default_rng(5), np.arange(1000.0)
+    features = np.where(rng.random(1000) < 0.1, np.nan, y)
+    pq.write_table(pa.table({"a": features, "y": y, "who": rng.integers(0, 300, 1000)}), tmp_path / "t.parquet")
+    options = {"response": "y", "person": "who", "features": ["a"], "drop_missing": True, "memory": 0}
+    before, after = (open_source([tmp_path / "t.parquet"], **options).first_rows(2) for _ in range(2))
+    expected = [[records.y.tolist() for records in before.read(place)] for place in before.parts()]
+    found = {place: [records.y.tolist() for records in after.read(place)] for place in reversed(after.parts())}
+    again = [[records.x[:, 0].tolist() for records in after.read(place)] for place in after.parts()]
+    assert [found[place] for place in before.parts()] == expected == again
+    assert len(expected) == 34 and 400 < sum(len(rows) for slices in expected for rows in slices) < 600
+
+
+def test_decoding_a_large_row_group_takes_no_more_than_was_set_aside_for_it(tmp_path):
+    x = np.random.default_rng(6).normal(size=(3, 700_000))
+    pq.write_table(pa.table({"a": x[0], "b": x[1], "y": x[2]}), tmp_path / "t.parquet", use_dictionary=["a"])
+    source, before = scan(tmp_path / "t.parquet", response="y", memory=0), pa.total_allocated_bytes()
+    taken = max(pa.total_allocated_bytes() - before for _ in source.read((0, 0)))
+    assert taken < ParquetTable(tmp_path / "t.parquet").decoding(3) < x.nbytes

@@ -36,7 +36,7 @@ def path(tmp_path_factory):
     x = rng.normal(size=(4000, 4))
     columns = {name: x[:, j] for j, name in enumerate(NAMES)}
     response = {"y": x[:, 0] + rng.normal(size=4000), "kind": np.where(x[:, 0] > 0, "ash", "oak")}
-    table = pa.table(columns | response | {"who": rng.integers(0, 900, 4000)})
+    table = pa.table(columns | response | {"who": rng.integers(0, 900, 4000), "seen": np.arange(4000) % 3 > 0})
     path = tmp_path_factory.mktemp("cluster") / "table.parquet"
     pq.write_table(table, path, row_group_size=250)
     return path
@@ -59,6 +59,8 @@ CASES = {
     "pca": (sfumato.PrivatePCA(2, bounds="search"), {}),
     "cca": (sfumato.PrivateCCA(1, bounds=BOX, y_bounds=BOX), {"second": ["y"]}),
     "lda": (sfumato.PrivateLDA(bounds=BOX, classes=["ash", "oak"]), {"response": "kind", "classes": ["ash", "oak"]}),
+    "several responses": (sfumato.PrivateMultiSIR(bounds=BOX), {"second": ["y", "who"]}),
+    "times cut short": (sfumato.PrivateCensoredSIR(bounds=BOX), {"second": ["y", "seen"]}),
     "save": (sfumato.PrivateSAVE(bounds=BOX), {"response": "y"}),
     "dr": (load(FAMILY["dr"])(bounds=BOX), {"response": "y"}),
     "phd": (load(FAMILY["phd"])(bounds=BOX), {"response": "y"}),
@@ -82,6 +84,15 @@ def test_a_cluster_gives_the_bits_of_one_process(case, path, client):
     assert list(alone) == list(together) and len(alone) > 3
     for name, value in alone.items():
         assert np.array_equal(value, together[name]), name
+
+
+def test_one_large_row_group_is_shared_by_the_workers(tmp_path, client):
+    x = np.random.default_rng(7).normal(size=(2, 120_000))
+    pq.write_table(pa.table({"a": x[0], "b": x[1]}), tmp_path / "large.parquet")
+    source, alone = (scan(tmp_path / "large.parquet", cluster=cluster) for cluster in (client, None))
+    adder, query = adder_of(source), OctaveHistograms(2)
+    assert np.array_equal(adder.sum(query), adder_of(alone).sum(query))
+    assert len(adder._homes) == 4 and len(set(adder._homes.values())) == 2
 
 
 class KillOne:

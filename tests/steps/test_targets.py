@@ -91,3 +91,15 @@ def test_clearing_correlations_brings_a_noisy_covariance_nearer(noise):
         after += ((found - truth) ** 2).sum()
         assert 0.0 <= left <= 1.0 and np.array_equal(found, found.T)
     assert after < 0.8 * before
+
+
+def test_targets_without_noise_that_differ_from_step_to_step_are_not_extrapolated():
+    # What clipping takes is known roughly: each step points beyond the end or short of it by up to a third.
+    rng, shape = np.random.default_rng(5), shape_of(np.full(P, 0.01))
+    end = rng.normal(size=(P + 1, 1))
+    began, targets = np.zeros_like(end), Targets.none(shape, 1)
+    for _ in range(12):
+        pointed = end + rng.uniform(-0.3, 0.3, end.shape) * (end - began)
+        targets = targets.and_one(began, pointed, np.array([1e-12]))
+        began = targets.average()
+    assert np.linalg.norm(began - end) < 0.3**12 * np.linalg.norm(end)

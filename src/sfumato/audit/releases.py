@@ -18,7 +18,7 @@ from sfumato.statistics import histograms
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.moments import Moments, SquareSums
-from sfumato.statistics.parts import OnCells, OnColumns
+from sfumato.statistics.parts import Cells, OnCells, OnColumns
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
 from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
@@ -95,7 +95,8 @@ def queries() -> dict[str, BoundedSum]:
         "sign scores": signs,
         "sign scores of two columns": OnColumns(SignScores(np.zeros(2), bins, table), np.array([0, 2])),
         "sizes of cells": OnCells(
-            histograms.ResponseHistogram(histograms.Bins(np.empty(0), 6)), np.array([-0.5, 0.5, 0.0]), np.array([2, 1])
+            histograms.ResponseHistogram(histograms.Bins(np.empty(0), 6)),
+            Cells.cut([np.array([-0.5, 0.5]), np.array([0.0])]),
         ),
         "sign scores of residuals": SignResiduals(sides, bins, table[:, 0], *two, 0.7, np.arange(FEATURES)),
         "distances from a quantile": QuantileScores(bins, 1, 4),

@@ -69,7 +69,7 @@ def fit(
     ] = False,
     memory: Annotated[
         str | None,
-        typer.Option(help="How much memory to use, about, as 2GB; what does not fit is read again (1GiB)."),
+        typer.Option(help="How much memory to use, as 2GB; what does not fit is read again."),
     ] = None,
     cluster: Annotated[
         str | None,

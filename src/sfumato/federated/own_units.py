@@ -16,8 +16,8 @@ from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
 NEEDS = (
-    "own_units=True needs bounds=None, trust='sites' and a method that does not compare features in their own units "
-    "(PrivateSIR, PrivateSAVE, PrivateDR, PrivatePHD, PrivateLDA or PrivateCCA)."
+    "own_units=True needs bounds=None, trust='sites' and a method that does not compare features in their own units, "
+    "as components do, nor picks some of them."
 )
 UNITS = Bounds(-1.0, 1.0)
 """A feature in the units of its own site: 0 at the middle of the site's bounds, 1 at the end."""

@@ -61,7 +61,7 @@ def simulate(
 
     Parameters
     ----------
-    estimator : any of the family: PrivateSIR, PrivateSparseSIR, PrivateSAVE, PrivateDR, PrivatePHD, PrivatePCA, ...
+    estimator : any of the family that sites can fit (``about.federated``)
         Left unfitted; a fitted copy is returned. Sparse fits need trust="sites", as every site votes privately for the
         features that matter.
     sites : sequence of (X, y), (X, y, groups) or Source, or mapping from names to these

@@ -34,8 +34,8 @@ from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
 from sfumato.typing import Relation, is_whole
 
-FEW_ROUNDS = Schedule(
-    (2.0, 2.0, 3.0), (2, 3), (0.6, 0.6), weights=(1.0, 1.0, 0.7, 0.5), fading=1.0, bins=24, ranks=0.15, shape=0.20
+FEW_ROUNDS = replace(
+    FOUR_STEPS, shares=(2.0, 2.0, 3.0), sized=(2, 3), weights=(1.0, 1.0, 0.7, 0.5), bins=24, ranks=0.15
 )
 """Noise is sqrt(K) times that of a central run, so three steps and four functions of the response rather than four and
 twelve: each step keeps enough of the budget to see something, and fewer rounds are sent. Functions of ranks that are

@@ -38,8 +38,7 @@ ALIKE, OFTEN = 0.9, 0.975
 HIGHEST = 700.0
 """Of which the exponential is finite."""
 SILENCE = 1e-2
-"""Variance of the noise, over that of the fit, that is as good as none beside it. With much less a descent has nothing
-to weigh its steps by, and ends elsewhere."""
+"""Variance of the noise, over that of the fit, that is as good as none beside it."""
 FAR = 10.0
 """Times as many records: more than that is no forecast."""
 RELIABLE = "The directions would come out nearly the same on a fresh sample."

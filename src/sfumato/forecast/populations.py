@@ -21,6 +21,7 @@ from sfumato.forecast.stand_in import StandIn
 from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records
+from sfumato.steps.descent import CENTRAL, schedule_of
 from sfumato.steps.location import assume_bounds
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
@@ -157,8 +158,13 @@ class IndexResponse(PointPopulation):
         return cls(len(root), len(b), sample=(index, np.asarray(y, dtype=np.float64), mixing, b))
 
     def settle(self, fit: Any, n_records: int | None, mu: float) -> Any:
-        """Records like given ones are in the units of the fit, and within its bounds."""
+        """Records like given ones are in the units of the fit, and within its bounds.
+
+        The schedule of a central fit is the one that it would have; a federation has its own.
+        """
         settled = super(IndexResponse, self).settle(fit, n_records, mu)
+        if getattr(fit, "schedule", None) in CENTRAL:
+            settled = replace(settled, schedule=schedule_of(self.n_features, n_records, mu))
         return settled if self.sample is None else replace(settled, bounds=fit.bounds)
 
     def points(self, rng: np.random.Generator) -> Records:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from types import FrameType
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from sfumato.bounds import Bounds, GivenBounds, Grid, PartialBounds, by_column
 from sfumato.errors import PrivacyWarning
 from sfumato.forecast.assessment import Assessment, Verdict
 from sfumato.forecast.prospect import Prospect
+from sfumato.methods.about import About
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import first_rows, fit_source, has_ids, transform_array
 from sfumato.methods.parameters import sizes_of
@@ -132,13 +133,29 @@ def _in_search() -> bool:
 class Projecting(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Projects records onto the directions of a fit."""
 
+    about: ClassVar[About]
+    bounds_: Bounds
     directions_: FloatArray
     mean_: FloatArray
 
     def transform(self, X: Any) -> FloatArray:
-        """Coordinates of records along the directions. They are the records' own values: keep them with the data."""
+        """Coordinates of records along the directions. They are the records' own values: keep them with the data.
+
+        Values of a feature of which a search for bounds saw nothing (`unseen_features_`) count within the bounds that
+        were guessed, as they did in the fit.
+        """
         check_is_fitted(self)
-        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_.T)
+        return np.asarray((self._features(X) - self.mean_) @ self.directions_.T)
+
+    def _features(self, X: Any) -> FloatArray:
+        """Checked features, those of which nothing was seen within the bounds that were guessed for them.
+
+        One amount of hundreds in a column that was taken for 0 and 1 would outweigh all else. Where the spread of a
+        feature was seen, values count as they are: rare ones far out may tell something. Components in the units of x
+        are of features in one wide box.
+        """
+        x, unseen = transform_array(self, X), getattr(self, "unseen_", None)
+        return x if unseen is None or self.about.own_units else self.bounds_.cut(x, unseen)
 
 
 class Deferred:

@@ -312,6 +312,8 @@ class PrivateCCA(Assessed, ComponentReducer):
         second, _ = second_array(y)
         if second.shape[1] != len(self.y_mean_):
             raise InputError(f"y has {second.shape[1]} columns, but fit saw {len(self.y_mean_)}; give the same ones.")
+        if self.unseen_ is not None:
+            second = self.bounds_.cut(second, self.unseen_, len(self.mean_))
         return coordinates, np.asarray((second - self.y_mean_) @ self.y_directions_.T)
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:

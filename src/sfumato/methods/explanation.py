@@ -21,6 +21,8 @@ from sfumato.typing import Relation
 
 SIGNALS = (0.9, 0.5, 0.2)
 TARGET = 0.1
+MOST_DRAWS = 4
+"""Times as many stand-ins as usual, at most, where features are few."""
 NO_FORECAST = "No loss is foreseen: there is no forecast for this method."
 
 
@@ -98,8 +100,8 @@ class Explanation(Displayed):
         return self.prospect
 
     def _draws(self, usual: int) -> int:
-        """As many more as time allows where features are few: of few records fits scatter widely."""
-        return usual * min(max(30 // self.n_features, 1), 4)
+        """Stand-ins of a forecast: of few records fits scatter widely, so as many as time allows."""
+        return usual * min(max(30 // self.n_features, 1), MOST_DRAWS)
 
     def _forecast(self, budget: Budget, n: float, signal: float, n_directions: int | None, draws: int) -> Forecast:
         population = self._prospect.explaining(signal, n_directions)

@@ -22,7 +22,8 @@ from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import Records, Response
 from sfumato.sources import ResponseKind, Source
-from sfumato.steps.cells import CellRanking, Cells, project
+from sfumato.statistics.parts import Cells
+from sfumato.steps.cells import CellRanking, on_cells, project
 from sfumato.steps.location import Locating
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
@@ -60,14 +61,14 @@ class CellTask(Task):
         located, heard = (yield from on_columns(location, range(self.n_features))), Heard()
         ranks = yield from heard.of(self.ranking.run(self.n_records))
         ranks = replace(ranks, functions=self.functions(ranks.cells.places, ranks.probabilities))
-        return (yield from ranks.cells.asked(solve(self, ranks, located, heard)))
+        return (yield from on_cells(solve(self, ranks, located, heard), ranks.cells))
 
     def plain_directions(self, points: Records, counts: FloatArray, places: IntArray, k: int) -> FloatArray:
         """Directions without privacy, of points in known pieces that count several times each."""
         features, share = Records(points.x[:, : self.n_features], points.y), counts / counts.sum()
-        cells = Cells(tuple(np.arange(place.max(), dtype=np.float64) for place in places.T))
+        cells = Cells.cut([np.arange(place.max(), dtype=np.float64) for place in places.T])
         cell = np.ravel_multi_index(tuple(places.T), tuple(cells.sizes + 1))
-        shares = np.bincount(cell, share, minlength=len(cells.places)).astype(np.float64)
+        shares = np.bincount(cell, share, minlength=cells.count).astype(np.float64)
         table = self.functions(cells.places, shares)
         root = inverse_root(weighted_covariance(features, counts), 1e-12)
         centred = features.x - share @ features.x

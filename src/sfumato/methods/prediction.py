@@ -15,7 +15,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.errors import InputError
-from sfumato.methods.inputs import transform_array
 from sfumato.steps.noisy_histograms import nearest_shares
 from sfumato.steps.picture import Picture
 from sfumato.typing import FloatArray
@@ -153,6 +152,7 @@ class Predicting:
     picture_: Picture | None
     directions_: FloatArray
     mean_: FloatArray
+    _features: Callable[[Any], FloatArray]
 
     @needs_picture
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -207,4 +207,4 @@ class Predicting:
     def _scores(self, X: Any) -> FloatArray:
         """Along the first direction, in its standard deviations."""
         scale = self._picture().score_scale
-        return np.asarray((transform_array(self, X) - self.mean_) @ self.directions_[0] / scale)
+        return np.asarray((self._features(X) - self.mean_) @ self.directions_[0] / scale)

@@ -41,7 +41,7 @@ from sfumato.records import Response
 from sfumato.schema import HUGE, Reader, array, given, known_number, optional, record, truth, word
 from sfumato.sources import ResponseKind
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.descent import Descent, Fit, Schedule
+from sfumato.steps.descent import Descent, Fit, Schedule, schedule_of
 from sfumato.steps.dimension import Choice
 from sfumato.steps.links import Links, signs_of, unit_directions, unit_rows
 from sfumato.steps.location import Located, Locating
@@ -53,9 +53,9 @@ from sfumato.typing import FloatArray, Relation
 
 Solver = Literal["descent", "one-shot"]
 METHODS = ("auto", *get_args(Solver))
-SHARES = {"ranks": 0.07, "radius": 0.03, "residual": 0.03, "shape": 0.20, "solve": 0.69}
-"""Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative. A schedule says
-how much of what is for shape and solution together the shape gets."""
+SHARES = {"ranks": 0.07, "radius": 0.03, "shape": 0.20, "solve": 0.69}
+"""Parts of mu^2. A fit that skips a step (bounds given) has more for the others: shares are relative. A descent
+has those of its schedule, and its steps have what is for shape and solution together less what the shape gets."""
 CAPS = {"descent": 3.0, "one-shot": 1.0}
 """Longest whitened record that is kept, over the root of the number of features."""
 
@@ -80,16 +80,16 @@ class Task(ExplainingTask):
 
     @property
     def shape(self) -> RoughShape:
-        descends = self.method == "descent"
-        share = self.schedule.shape if descends else SHARES["shape"]
-        return RoughShape(SHARES["radius"], share, CAPS[self.method], sparse=descends)
+        if self.method == "one-shot":
+            return RoughShape(SHARES["radius"], SHARES["shape"], CAPS[self.method])
+        return RoughShape(self.schedule.radius, self.schedule.shape, CAPS[self.method], sparse=True)
 
     @property
     def solver(self) -> Descent | OneShot:
         if self.method == "one-shot":
             return OneShot(SHARES["solve"])
         rest = SHARES["shape"] + SHARES["solve"] - self.schedule.shape
-        return Descent(self.schedule, rest, SHARES["residual"])
+        return Descent(self.schedule, rest, self.schedule.residual)
 
     def plan(self) -> Plan:
         """Every release the fit will make, with its share; the picture takes its own off the top."""
@@ -456,10 +456,10 @@ class PrivateSIR(Predicting, LinkedReducer):
         share = share_of(self.picture, PICTURE_SHARE)
         kind: Solver = "one-shot" if method == "one-shot" else "descent"
         bounds = location_of(self, n_features, n_records)
-        task = Task(n_features, n_records, response, directions, bounds, kind, share)
-        if method != "auto":
-            return task
-        return with_best_method(task, budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation))
+        budget = budget_of(self.epsilon, self.delta, self.rho)
+        schedule = schedule_of(n_features, n_records, budget.mu())
+        task = Task(n_features, n_records, response, directions, bounds, kind, share, schedule)
+        return task if method != "auto" else with_best_method(task, budget, relation_of(self.relation))
 
     def _keep(self, outcome: Outcome, ledger: Ledger) -> None:
         super()._keep(outcome, ledger)

@@ -1,6 +1,5 @@
 """The central setting: one curator holds all records, in memory or in files read chunk by chunk."""
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -14,6 +13,7 @@ from threadpoolctl import ThreadpoolController
 from sfumato import progress
 from sfumato.errors import InputError
 from sfumato.sources import MOST_ROWS, Source
+from sfumato.sources.base import threads as default_threads
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
@@ -32,7 +32,7 @@ class Central:
     def __init__(self, source: Source, *, threads: int | None = None) -> None:
         _keep_freed_pages()
         self._source = source
-        self._threads = threads or min(os.process_cpu_count() if hasattr(os, "process_cpu_count") else _cores(), 16)
+        self._threads = threads or default_threads()
 
     def sum(self, query: BoundedSum) -> IntArray:
         """The exact sum of the query over all records."""
@@ -40,9 +40,9 @@ class Central:
 
     def sum_parts(self, query: BoundedSum, parts: Sequence[Any]) -> IntArray:
         """The exact sum of the query over some parts of the source."""
-        pieces = self._source.split(parts)
-        told = progress.reading(len(pieces))
-        return reduce(add, self._lanes(lambda lane: self._sum_lane(query, lane, told), pieces))
+        lanes = self._source.split(parts, self._threads)
+        told = progress.reading(sum(map(len, lanes)))
+        return reduce(add, _together(lambda lane: self._sum_lane(query, lane, told), lanes))
 
     def check(self) -> None:
         """Refuse values outside the declared domain, before anything is spent."""
@@ -50,16 +50,7 @@ class Central:
 
     def check_parts(self, parts: Sequence[Any]) -> None:
         """The same, of some parts of the source."""
-        self._lanes(self._check_lane, parts)
-
-    def _lanes(self, work: Callable[[Sequence[Any]], T], parts: Sequence[Any]) -> list[T]:
-        """What `work` gives for each lane of parts, a thread for each."""
-        lanes = [parts[i :: self._threads] for i in range(min(self._threads, max(len(parts), 1)))]
-        with one_blas_thread():
-            if len(lanes) == 1:
-                return [work(lanes[0])]
-            with ThreadPoolExecutor(len(lanes)) as pool:
-                return list(pool.map(work, lanes))
+        _together(self._check_lane, self._source.split(parts, self._threads))
 
     def _check_lane(self, parts: Sequence[Any]) -> None:
         for part in parts:
@@ -75,6 +66,15 @@ class Central:
                     total += query.of(records)
                 told()
         return total
+
+
+def _together(work: Callable[[Sequence[Any]], T], lanes: Sequence[Sequence[Any]]) -> list[T]:
+    """What `work` gives for each lane of parts, a thread for each."""
+    with one_blas_thread():
+        if len(lanes) == 1:
+            return [work(lanes[0])]
+        with ThreadPoolExecutor(len(lanes)) as pool:
+            return list(pool.map(work, lanes))
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -97,7 +97,3 @@ def _keep_freed_pages() -> None:
     process; without it half the time of a pass goes into page faults. Elsewhere it does nothing.
     """
     np.empty(2**25 - 2**16, dtype=np.uint8)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

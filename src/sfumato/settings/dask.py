@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -22,7 +22,7 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.settings.central import Central
 from sfumato.settings.worker import add_parts, check_parts
 from sfumato.sources import Source
-from sfumato.sources.files import FileSource
+from sfumato.sources.files import FileSource, Place, cut_places
 from sfumato.statistics.wire import FORMAT, dump_json, encode, travels
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
@@ -35,6 +35,7 @@ try:
 except ImportError:  # pragma: no cover - the extra is not installed
     raise InputError("cluster: Dask is not installed; pip install 'sfumato[cluster]'.") from None
 
+T = TypeVar("T")
 RETRIES = 3
 PATIENCE = 60.0
 """Seconds until a cluster without workers is given up."""
@@ -50,7 +51,6 @@ QUIET = {
 """Settings of workers: no sum is written to a disk, no stack is sampled."""
 _NO_PAGES: dict[str, Any] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
 """Without a dashboard Dask still serves pages about tasks and workers; of these there are none either."""
-Part = tuple[int, int]
 
 
 class ClusterError(SfumatoError):
@@ -71,7 +71,7 @@ class DaskAdder:
     def __init__(self, source: FileSource, client: Client) -> None:
         self._source, self._client = source, client
         self._recipe = dump_json(source.recipe)
-        self._homes: dict[Part, str] = {}
+        self._homes: dict[Place, str] = {}
         self._checked: set[str] = set()
 
     def sum(self, query: BoundedSum) -> IntArray:
@@ -120,16 +120,16 @@ class DaskAdder:
             for future in given:
                 future.release()
 
-    def _batches(self) -> Iterator[tuple[str, list[list[Part]]]]:
-        """The tasks of each worker: lists of parts."""
+    def _batches(self) -> Iterator[tuple[str, list[list[Place]]]]:
+        """The tasks of each worker: lists of places."""
         threads = self._workers()
-        parts: list[Part] = [place[:2] for place in self._source.parts()]
+        parts = self._source.parts()
         self._homes = assign_homes(parts, threads, self._homes)
         for worker in threads:
             mine = [part for part in parts if self._homes[part] == worker]
-            tasks = min(_TASKS * threads[worker], len(mine))
+            groups = len({place[:2] for place in mine})
             if mine:
-                yield worker, [mine[i::tasks] for i in range(tasks)]
+                yield worker, cut_places(mine, max(threads[worker], min(_TASKS * threads[worker], groups // 2)))
 
     def _workers(self) -> dict[str, int]:
         """Number of threads of each worker that is there now, those that have just come checked first."""
@@ -161,19 +161,20 @@ class DaskAdder:
             told()
 
 
-def assign_homes(parts: Sequence[Part], threads: Mapping[str, int], before: Mapping[Part, str]) -> dict[Part, str]:
+def assign_homes(parts: Sequence[T], threads: Mapping[str, int], before: Mapping[T, str]) -> dict[T, str]:
     """A worker for each part, by their numbers of threads; parts move only if their worker is gone or has too many.
 
-    >>> homes = assign_homes([(0, 0), (0, 1), (0, 2), (0, 3)], {"a": 1, "b": 1}, {})
-    >>> homes == {(0, 0): "a", (0, 1): "b", (0, 2): "a", (0, 3): "b"}
-    True
-    >>> late = assign_homes(list(homes), {"a": 1, "b": 1, "c": 2}, homes)
-    >>> sorted(late.values()), sum(late[part] != homes[part] for part in homes)
-    (['a', 'b', 'c', 'c'], 2)
+    Neighbours stay together as far as possible: slices of a row group are best decoded by one worker.
+
+    >>> homes = assign_homes([0, 1, 2, 3], {"a": 1, "b": 1}, {})
+    >>> homes
+    {0: 'a', 1: 'a', 2: 'b', 3: 'b'}
+    >>> assign_homes(list(homes), {"a": 1, "b": 1, "c": 2}, homes)
+    {0: 'a', 2: 'b', 1: 'c', 3: 'c'}
     """
     total = sum(threads.values())
     share = {worker: -(-len(parts) * mine // total) for worker, mine in threads.items()}
-    homes: dict[Part, str] = {}
+    homes: dict[T, str] = {}
     load: Counter[str] = Counter()
     for part in parts:
         home = before.get(part)
@@ -182,7 +183,7 @@ def assign_homes(parts: Sequence[Part], threads: Mapping[str, int], before: Mapp
             load[home] += 1
     for part in parts:
         if part not in homes:
-            homes[part] = min(share, key=lambda worker: (load[worker] / threads[worker], worker))
+            homes[part] = next(worker for worker in share if load[worker] < share[worker])
             load[homes[part]] += 1
     return homes
 

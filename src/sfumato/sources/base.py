@@ -1,5 +1,6 @@
 """Source: records that can be read as often as needed, part by part; what every reader of the package gives."""
 
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -16,19 +17,24 @@ MOST_ROWS = 2**15
 CHUNK_VALUES = 2**19
 """Numbers per chunk, 4 MiB: smaller ones pay more in interpreter time than the processor's cache gives back."""
 
-MEMORY = 2**30
-"""Bytes that a process may take for a source, unless told otherwise."""
-_WORKING = 2**29
-"""Bytes of them for the libraries, and for what is decoded and summed at the moment."""
+_LIBRARIES = 7 * 2**25
+"""Bytes that the libraries take, and the process that called them."""
+_CHUNK = 2**26
+"""Bytes that a thread takes for the chunk that it sums, beside what it decodes."""
+_KEPT = 2**29
+"""Bytes that are kept between passes, unless told otherwise."""
+_MOST_THREADS = 16
 _PREFIXES = ["", "k", "m", "g", "t"]
 
 
-def bytes_of(memory: Any) -> int:
-    """A number of bytes, or a text such as "2GB", as a number.
+def bytes_of(memory: Any) -> int | None:
+    """A number of bytes, or a text such as "2GB", as a number; None is left to whoever reads.
 
     >>> bytes_of("2GB"), bytes_of("512 MiB"), bytes_of(0)
     (2000000000, 536870912, 0)
     """
+    if memory is None:
+        return None
     if isinstance(memory, int) and not isinstance(memory, bool) and memory >= 0:
         return memory
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", memory, re.I) if isinstance(memory, str) else None
@@ -38,13 +44,36 @@ def bytes_of(memory: Any) -> int:
     return int(float(number) * (1024 if binary else 1000) ** _PREFIXES.index(prefix.lower()))
 
 
-def kept_bytes(memory: int) -> int:
-    """How much of `memory` may be kept from one pass to the next.
+def threads() -> int:
+    """How many threads read and sum at the same time: one for each core, `_MOST_THREADS` at most."""
+    if hasattr(os, "process_cpu_count"):
+        cores = os.process_cpu_count()
+    else:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return min(cores or 1, _MOST_THREADS)
 
-    >>> kept_bytes(2**30) == 2**29, kept_bytes(2**20) == 2**19
-    (True, True)
+
+def working_bytes(decoding: int) -> int:
+    """About what a process takes if nothing is kept and each thread decodes with so many bytes."""
+    return _LIBRARIES + threads() * (_CHUNK + decoding)
+
+
+def kept_bytes(memory: int | None, working: int) -> int:
+    """How much may be kept from one pass to the next if the process may take `memory` in all.
+
+    >>> kept_bytes(2**30, 2**29) == 2**29, kept_bytes(2**20, 2**29), kept_bytes(None, 2**29) == 2**29
+    (True, 0, True)
     """
-    return max(memory - _WORKING, memory // 2)
+    return _KEPT if memory is None else max(memory - working, 0)
+
+
+def held_bytes(memory: int | None) -> int:
+    """How large a table that is read once may be to stay in memory as it came, if the process may take `memory`.
+
+    >>> held_bytes(None) == 2**28, held_bytes(4000)
+    (True, 1000)
+    """
+    return _KEPT // 2 if memory is None else memory // 4
 
 
 def chunk_rows(n_features: int) -> int:
@@ -88,9 +117,9 @@ class Source(ABC):
         chunks = [records for part in self.parts() for records in self.read(part)] or [_none(self.n_features)]
         return Records(np.concatenate([chunk.x for chunk in chunks]), np.concatenate([chunk.y for chunk in chunks]))
 
-    def split(self, parts: Sequence[Any]) -> Sequence[Any]:
-        """The records of some parts in smaller ones, as far as this process can read them apart."""
-        return parts
+    def split(self, parts: Sequence[Any], lanes: int) -> Sequence[Sequence[Any]]:
+        """What each of so many threads reads of some parts, at least one list."""
+        return [parts[i::lanes] for i in range(max(min(lanes, len(parts)), 1))]
 
     @abstractmethod
     def count(self) -> int:

@@ -1,9 +1,10 @@
 """FileSource: the records of one or several files, of which as much is kept between passes as memory allows."""
 
 import copy
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import groupby
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from sfumato.cells import Key, keys_of, name, position
 from sfumato.errors import InputError
 from sfumato.people import MISSING_ID, Tally, keys
 from sfumato.records import Kept, Memory, Records, Response, is_finite
-from sfumato.sources.base import MEMORY, Source, chunk_rows, kept_bytes
+from sfumato.sources.base import Source, chunk_rows, kept_bytes, working_bytes
 from sfumato.sources.columns import CONVERT, Columns, check_declared, encode_cells, missing, numbers
 from sfumato.sources.formats import open_tables
 from sfumato.sources.locations import FilePath, file_of, stamp
@@ -29,14 +30,16 @@ _IDS = 2**16
 
 
 class Place(NamedTuple):
-    """A part of a file: the same records in every process that opens the same files.
+    """Consecutive slices of a part of a file: the same records in every process that opens the same files.
 
-    `table` is the number of the file, `part` that of its row group or batch. A `chunk` of it is for this process alone.
+    `table` is the number of the file, `part` that of its row group or batch. A slice is `chunk_rows` rows of it; these
+    are the `first` to before the `last`, or to the end (None) where the file does not say how many there are.
     """
 
     table: int
     part: int
-    chunk: int | None = None
+    first: int = 0
+    last: int | None = None
 
 
 class FileSource(Source):
@@ -65,13 +68,15 @@ class FileSource(Source):
     person : str, optional
         Column that says whose row it is. Which rows of a person count (`first_rows`) is settled before incomplete ones
         are skipped.
-    memory : int
-        Bytes that the process may take. The first pass decodes everything and checks it. Later ones decode only the
-        columns that a question touches, and nothing of what was kept: all features if they fit, else the responses and
-        what questions have in common (the whitened integers), as far as there is room.
+    memory : int, optional
+        Bytes that the process may take, `working` ones included. The first pass decodes everything and checks it. Later
+        ones decode only the columns that a question touches, and nothing of what was kept: all features if they fit,
+        else the responses and what questions have in common (the whitened integers), as far as there is room.
 
     Attributes
     ----------
+    working : int
+        About how many bytes the process takes if nothing is kept.
     recipe : dict
         How another process opens the same source (`open_recipe`), as plain JSON data: public values only.
     """
@@ -87,17 +92,17 @@ class FileSource(Source):
         second: Columns | None = None,
         response_kind: ResponseKind | None = None,
         person: str | None = None,
-        memory: int = MEMORY,
+        memory: int | None = None,
     ) -> None:
         self.recipe: dict[str, Any] = {}
-        self._memory = Memory(kept_bytes(memory))
-        self._known: dict[tuple[Any, ...], _Known] = {}
+        self._known: dict[tuple[int, int], _Part] = {}
+        self._stamps: dict[int, object] = {}
         self._tables, self.columns, self.second, self._drop = tuple(tables), columns, second, drop_missing
         self._all = columns if second is None else columns.beside(second)
         self._response, self._classes = response, None if classes is None else tuple(classes)
         self._response_kind = response_kind
         self._person, self.has_people = person, person is not None
-        self._counted: dict[tuple[Any, ...], NDArray[np.uint8]] | None = None
+        self._counted: dict[tuple[int, int], NDArray[np.uint8]] | None = None
         for table in self._tables:
             self._all.check(table)
             if person is not None:
@@ -108,6 +113,9 @@ class FileSource(Source):
         self.feature_names = self._all.names
         self.binary = self._all.binary(self._tables)
         self.n_features, self.n_second = len(self._all.names), 0 if second is None else len(second.names)
+        decoding = max(table.decoding(len(self.columns_read)) for table in self._tables)
+        self.working = working_bytes(decoding) + sum(table.held for table in self._tables)
+        self._memory = Memory(kept_bytes(memory, self.working))
 
     def _declared(self) -> Response:
         """What is public about the response: its kind, the same in all files, and its classes."""
@@ -149,26 +157,41 @@ class FileSource(Source):
         return list(dict.fromkeys((*self._all.features, *response)))
 
     def parts(self) -> list[Place]:
-        return [Place(i, part) for i, table in enumerate(self._tables) for part in range(table.parts())]
+        whole = (Place(i, part) for i, table in enumerate(self._tables) for part in range(table.parts()))
+        return [piece for place in whole for piece in self._slices(place, self._tables[place.table].rows(place.part))]
 
-    def split(self, parts: Sequence[Any]) -> list[Any]:
-        return [piece for part in parts for piece in self._pieces(Place(*part))]
+    def split(self, parts: Sequence[Any], lanes: int) -> Sequence[Sequence[Any]]:
+        places = [Place(*part) for part in parts]
+        slices = [piece for each in places for piece in self._slices(each, self._part(each).rows)]
+        return cut_places(slices, lanes) or [[]]
 
-    def _pieces(self, place: Place) -> list[Place]:
-        """The chunks of a part that is in memory: threads may share them."""
-        known = self._known.get(place[:2])
-        if known is None or not known.holds_x or place.chunk is not None:
-            return [place]
-        return [place._replace(chunk=k) for k in range(len(known.chunks))]
+    def _slices(self, place: Place, rows: int | None) -> list[Place]:
+        """One by one, as far as it is known how many they are."""
+        last = -(-rows // self._slice) if place.last is None and rows is not None else place.last
+        return [place] if last is None else [place._replace(first=k, last=k + 1) for k in range(place.first, last)]
 
     def read(self, part: Any) -> Iterator[Records]:
         place = Place(*part)
-        known = self._known.get(place[:2])
-        if known is None:
-            known = yield from self._read_first(place)
-            self._known[place[:2]] = known
-        else:
-            yield from self._read_again(place, known)
+        known, k = self._part(place), place.first
+        whole, features, response = (
+            self._stream(place, columns) for columns in (self.columns_read, self._all.features, [self._response or ""])
+        )
+        while k != place.last and (known.rows is None or k * self._slice < known.rows):
+            if k not in known.chunks:
+                records = self._read_first(place, k, whole)
+            else:
+                records = self._read_again(place, known.chunks[k], features, response)
+            if records is not None:
+                yield records
+            k += 1
+
+    def _part(self, place: Place) -> "_Part":
+        return self._known.setdefault((place.table, place.part), _Part())
+
+    def _stream(self, place: Place, columns: Sequence[str]) -> "_Stream":
+        table = self._tables[place.table]
+        first = self._stamps.setdefault(place.table, stamp(table.path))
+        return _Stream(table, first, place.part, columns, self._slice, self._kinds)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the files itself: what was read of them stays here."""
@@ -187,7 +210,11 @@ class FileSource(Source):
         tally, other = Tally(rows), copy.copy(self)
         other.recipe = self.recipe | {"rows_per_person": rows}
         other._known = {}  # what was read so far has all rows
-        other._counted = {place[:2]: np.packbits(self._first(tally, place)) for place in self.parts()}
+        other._counted = {
+            (i, part): np.packbits(self._first(tally, Place(i, part)))
+            for i, table in enumerate(self._tables)
+            for part in range(table.parts())
+        }
         return other
 
     def _first(self, tally: Tally, place: Place) -> NDArray[np.bool_]:
@@ -207,51 +234,62 @@ class FileSource(Source):
         return sum(table.count() for table in self._tables)
 
     @cached_property
+    def _slice(self) -> int:
+        """Rows of a slice."""
+        return chunk_rows(self.n_features)
+
+    @cached_property
     def _fits(self) -> bool:
         """Whether all features may stay in memory, beside their whitened integers."""
         return 1.5 * sum(table.size(self.n_features + 1) for table in self._tables) <= self._memory.limit
 
-    def _read_first(self, place: Place) -> Generator[Records, None, "_Known"]:
-        """All columns at once, every value checked; what the next pass needs is remembered."""
-        table, row = self._tables[place.table], 0
-        known = _Known(self._memory, stamp(table.path))
-        counted = None if self._counted is None else np.unpackbits(self._counted[place[:2]]).astype(bool)
-        for batch in table.batches(place.part, self.columns_read, chunk_rows(self.n_features), self._kinds):
-            x = self._all.encode(batch)
-            y, complete = self._responses(batch, table)
-            if not (complete.all() and is_finite(x)):
-                complete &= np.isfinite(x).all(axis=1)
-                if not complete.all() and not self._drop:
-                    raise InputError(self._complaint(x))
-            if counted is not None:
-                complete &= counted[row : row + len(x)]
-            rows = _RowRange(row, len(x), None if complete.all() else np.packbits(complete))
-            row += len(x)
-            if complete.any():
-                x, y = rows.of(x), rows.of(y)
-                yield Records(x, y, known.add(rows, x if self._fits else None, y if self.has_response else None))
-        return known
-
-    def _read_again(self, place: Place, known: "_Known") -> Iterator[Records]:
-        """Only what is touched: y if it was not kept, x if a question is about it."""
-        table = self._tables[place.table]
-        features, responses = (
-            _Stream(table, known.stamp, place.part, columns, chunk_rows(self.n_features), self._kinds)
-            for columns in (self._all.features, [self._response or ""])
+    def _read_first(self, place: Place, k: int, stream: "_Stream") -> Records | None:
+        """All columns of a slice at once, every value checked; what the next pass needs is remembered."""
+        table, known, begin = self._tables[place.table], self._part(place), k * self._slice
+        batch = stream.rows(begin, self._slice)
+        found = 0 if batch is None else batch.num_rows
+        if found < self._slice:
+            known.rows = begin + found
+        if batch is None:
+            return None
+        x = self._all.encode(batch)
+        y, complete = self._responses(batch, table)
+        if not (complete.all() and is_finite(x)):
+            complete &= np.isfinite(x).all(axis=1)
+            if not complete.all() and not self._drop:
+                raise InputError(self._complaint(x))
+        if self._counted is not None:
+            bits = self._counted[place.table, place.part][begin // 8 : -(-(begin + found) // 8)]
+            complete &= np.unpackbits(bits)[begin % 8 :][:found].astype(bool)
+        rows = _RowRange(begin, found, None if complete.all() else np.packbits(complete))
+        kept = Kept(self._memory)
+        if not complete.any():
+            known.chunks[k] = None
+            return None
+        x, y = rows.of(x), rows.of(y)
+        known.chunks[k] = _Chunk(
+            rows,
+            x if self._fits and self._memory.claim(known, x.nbytes) else None,
+            y.copy()
+            if self.has_response and self._memory.claim(known, y.nbytes)
+            else None,  # Arrow's blocks are larger
+            kept,
         )
-        for chunk in known.chunks if place.chunk is None else [known.chunks[place.chunk]]:
-            y: FloatArray | IntArray
-            if chunk.y is not None:
-                y = chunk.y
-            elif self.has_response:
-                y, _ = self._responses(responses.rows(chunk.rows), table)
-                y = chunk.rows.of(y)
-            else:
-                y = np.zeros(chunk.rows.count())
-            yield Records(partial(self._features, features, chunk) if chunk.x is None else chunk.x, y, chunk.kept)
+        return Records(x, y, kept)
+
+    def _read_again(
+        self, place: Place, chunk: "_Chunk | None", features: "_Stream", responses: "_Stream"
+    ) -> Records | None:
+        """Only what is touched: y if it was not kept, x if a question is about it."""
+        if chunk is None:
+            return None
+        y = np.zeros(chunk.rows.count()) if chunk.y is None else chunk.y
+        if chunk.y is None and self.has_response:
+            y = chunk.rows.of(self._responses(responses.all_of(chunk.rows), self._tables[place.table])[0])
+        return Records(partial(self._features, features, chunk) if chunk.x is None else chunk.x, y, chunk.kept)
 
     def _features(self, stream: "_Stream", chunk: "_Chunk") -> FloatArray:
-        x = chunk.rows.of(self._all.encode(stream.rows(chunk.rows)))
+        x = chunk.rows.of(self._all.encode(stream.all_of(chunk.rows)))
         if not is_finite(x):
             raise InputError(stream.changed)
         return x
@@ -323,24 +361,15 @@ class _Chunk(NamedTuple):
     kept: Kept
 
 
-class _Known:
-    """What is known of a part that was read once."""
+class _Part:
+    """What is known of a part of a file: the slices that were read (None: no row of it counts), and its rows.
 
-    def __init__(self, memory: Memory, stamp: object) -> None:
-        self._memory, self.stamp = memory, stamp
-        self.chunks: list[_Chunk] = []
+    How many rows there are is known when its end was reached.
+    """
 
-    @property
-    def holds_x(self) -> bool:
-        """Whether the features of all chunks were kept."""
-        return all(chunk.x is not None for chunk in self.chunks)
-
-    def add(self, rows: _RowRange, x: FloatArray | None, y: FloatArray | IntArray | None) -> Kept:
-        """Remember a chunk, with as much of it as there is room for."""
-        y = y if y is not None and self._memory.claim(self, y.nbytes) else None
-        x = x if x is not None and self._memory.claim(self, x.nbytes) else None
-        self.chunks.append(_Chunk(rows, x, y, Kept(self._memory)))
-        return self.chunks[-1].kept
+    def __init__(self) -> None:
+        self.chunks: dict[int, _Chunk | None] = {}
+        self.rows: int | None = None
 
 
 class _Stream:
@@ -357,29 +386,67 @@ class _Stream:
         self._row = 0
         self._rest: Any = None
 
-    def rows(self, wanted: _RowRange) -> Any:
-        """The rows as one batch; later ones than those before."""
-        self._take(wanted.begin - self._row)
-        found = self._take(wanted.length)
-        if sum(batch.num_rows for batch in found) < wanted.length:
+    def all_of(self, wanted: _RowRange) -> Any:
+        """The rows that were there before."""
+        found = self.rows(wanted.begin, wanted.length)
+        if found is None or found.num_rows < wanted.length:
             raise InputError(self.changed)
-        return found[0] if len(found) == 1 else pa.Table.from_batches(found).combine_chunks().to_batches()[0]
+        return found
 
-    def _take(self, count: int) -> list[Any]:
+    def rows(self, begin: int, most: int) -> Any:
+        """The rows from `begin` on, not before those of the last time, as one batch; fewer at the end, then None."""
+        while self._row < begin and self._next(begin - self._row) is not None:
+            pass
+        found = []
+        while most > 0 and (batch := self._next(most)) is not None:
+            found.append(batch)
+            most -= batch.num_rows
+        if len(found) < 2:
+            return found[0] if found else None
+        return pa.Table.from_batches(found).combine_chunks().to_batches()[0]
+
+    def _next(self, most: int) -> Any:
+        """The next batch, or as much of it as is wanted."""
         if self._batches is None:
             if stamp(self._path) != self._stamp:
                 raise InputError(self.changed)
-            self._batches = self._open()
-        found = []
-        while count > 0:
-            batch = self._rest if self._rest is not None else next(self._batches, None)
-            if batch is None:
-                break
-            found.append(batch.slice(0, count))
-            self._rest = batch.slice(count) if batch.num_rows > count else None
-            count -= found[-1].num_rows
-            self._row += found[-1].num_rows
-        return found
+            self._batches = (batch for batch in self._open() if batch.num_rows)
+        batch = self._rest if self._rest is not None else next(self._batches, None)
+        if batch is None:
+            return None
+        self._rest = batch.slice(most) if batch.num_rows > most else None
+        self._row += min(most, batch.num_rows)
+        return batch.slice(0, most)
+
+
+def cut_places(places: Sequence[Place], pieces: int) -> list[list[Place]]:
+    """Places in `pieces` lists that can be read apart, consecutive slices as one place.
+
+    Whoever begins within a row group decodes what stands before it in vain, so that row groups are cut only where there
+    are fewer than two for each list.
+
+    >>> slices = [Place(0, 0, 0, 1), Place(0, 0, 1, 2), Place(0, 0, 2, 3), Place(0, 1, 0, 1)]
+    >>> [[tuple(place) for place in piece] for piece in cut_places(slices, 2)]
+    [[(0, 0, 0, 2)], [(0, 0, 2, 3), (0, 1, 0, 1)]]
+    """
+    groups = [list(group) for _, group in groupby(places, key=lambda place: place[:2])]
+    units = groups if len(groups) >= 2 * pieces else [[place] for place in places]
+    lists: list[list[Place]] = [[] for _ in range(pieces)]
+    before = 0
+    for unit in units:
+        lists[(2 * before + len(unit)) * pieces // (2 * len(places))].extend(unit)
+        before += len(unit)
+    return [_joined(each) for each in lists if each]
+
+
+def _joined(places: Sequence[Place]) -> list[Place]:
+    joined: list[Place] = []
+    for place in places:
+        if joined and (*joined[-1][:2], joined[-1].last) == place[:3]:
+            joined[-1] = joined[-1]._replace(last=place.last)
+        else:
+            joined.append(place)
+    return joined
 
 
 def open_source(paths: Sequence[FilePath], *columns: Any, decimal: str = ".", **options: Any) -> FileSource:
@@ -400,7 +467,7 @@ def source_of(
     second: Sequence[str] = (),
     response_kind: ResponseKind | None = None,
     person: str | None = None,
-    memory: int = MEMORY,
+    memory: int | None = None,
 ) -> FileSource:
     """Records of tables with the same columns; see `FileSource`. A feature may be a pattern, such as ``lab_*``."""
     chosen, other = choose_columns(tables[0].names, response, features, second, person)

@@ -18,6 +18,8 @@ PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 CSV = tuple(text + packed for packed in ("", ".gz", ".zst", ".bz2") for text in (".csv", ".tsv", ".txt"))
 _BUFFER = 2**16
 """Bytes of a column read at once: without it a row group is in memory whole, compressed, for each thread."""
+_PAGES = 3 * 2**20
+"""Bytes that decoding a column takes at the most: a dictionary and a page, each of a megabyte, packed and unpacked."""
 
 
 class ParquetTable(Table):
@@ -29,6 +31,14 @@ class ParquetTable(Table):
 
     def parts(self) -> int:
         return int(self._metadata.num_row_groups)
+
+    def rows(self, part: int) -> int | None:
+        return int(self._metadata.row_group(part).num_rows)
+
+    def decoding(self, columns: int) -> int:
+        groups = (self._metadata.row_group(part) for part in range(self.parts()))
+        column = max((group.total_byte_size for group in groups), default=0) // max(self._metadata.num_columns, 1)
+        return columns * min(3 * int(column), _PAGES)
 
     def batches(
         self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
@@ -52,7 +62,7 @@ class ParquetTable(Table):
     def _open(self) -> Any:
         metadata, buffer = self._metadata, _BUFFER if isinstance(self.path, Path) else 2**20
         with readable(self.path, "Parquet"):
-            return pq.ParquetFile(open_file(self.path), metadata=metadata, buffer_size=buffer)
+            return pq.ParquetFile(open_file(self.path), metadata=metadata, buffer_size=buffer, pre_buffer=False)
 
 
 class ArrowTable(Table):
@@ -87,8 +97,10 @@ class ArrowTable(Table):
     def _open(self, places: list[int] | None = None) -> Any:
         with readable(self.path, "Arrow"):
             options = pa.ipc.IpcReadOptions(included_fields=sorted(places or []), use_threads=False)
-            local = isinstance(self.path, Path)
-            return pa.ipc.open_file(pa.memory_map(str(self.path)) if local else open_file(self.path), options=options)
+            return pa.ipc.open_file(self._source(), options=options)
+
+    def _source(self) -> Any:
+        return pa.memory_map(str(self.path)) if isinstance(self.path, Path) else open_file(self.path)
 
 
 def open_tables(paths: Sequence[FilePath], decimal: str = ".") -> list[Table]:

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.errors import InputError
+from sfumato.sources.formats import ArrowTable
 from sfumato.sources.table import NO_KINDS, Kind, Table, sliced, unquoted
 
 _ROWS = 2**16
@@ -30,7 +31,7 @@ class _Streamed(Table):
 
 
 class SnapshotTable(_Streamed):
-    """Batches that were read once, in memory or mapped from a file without a name; its parts are batches.
+    """Batches that were read once and are in memory; its parts are batches.
 
     A table that others write to may change between two passes: what a stream gave first is what every pass sees.
     """
@@ -45,11 +46,26 @@ class SnapshotTable(_Streamed):
     ) -> Iterator[Any]:
         yield from sliced(self._batches[part].select(list(columns)), rows)
 
+    @cached_property
+    def held(self) -> int:  # type: ignore[override]
+        return sum(int(batch.nbytes) for batch in self._batches)
+
     def count(self) -> int:
         return sum(int(batch.num_rows) for batch in self._batches)
 
     def size(self, columns: int) -> int:
         return 8 * columns * self.count()
+
+
+class SpilledTable(ArrowTable):
+    """The same in an open Arrow file without a name. It is read, not mapped, or its pages would count as memory."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(Path("the table"))
+        self._file = pa.OSFile(path)
+
+    def _source(self) -> Any:
+        return self._file
 
 
 class PassingTable(_Streamed):
@@ -75,7 +91,7 @@ def is_stream(source: Any) -> bool:
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "sink_ipc") or callable(source)
 
 
-def snapshot(source: Any, memory: int) -> SnapshotTable:
+def snapshot(source: Any, memory: int) -> Table:
     """All that a stream gives: in memory up to `memory` bytes, else in a temporary file.
 
     The file is readable by nobody else and has lost its name before a record is asked for, so that it is gone with
@@ -93,7 +109,7 @@ def snapshot(source: Any, memory: int) -> SnapshotTable:
         return _kept(reader.schema, _regrouped(reader), memory)
 
 
-def _kept(schema: Any, batches: Iterator[Any], memory: int) -> SnapshotTable:
+def _kept(schema: Any, batches: Iterator[Any], memory: int) -> Table:
     held: list[Any] = []
     size = 0
     for batch in batches:
@@ -109,30 +125,25 @@ def _kept(schema: Any, batches: Iterator[Any], memory: int) -> SnapshotTable:
                 writer.write_batch(held.pop(0))
             for batch in batches:
                 writer.write_batch(batch)
-        return _mapped(path)
+        return SpilledTable(path)
 
 
-def _sunk(frame: Any) -> SnapshotTable:
+def _sunk(frame: Any) -> Table:
     """A lazy Polars frame, which writes itself to a file without being in memory as a whole."""
     with _nameless() as path:
         frame.sink_ipc(path, compression="uncompressed")
-        return _mapped(path)
+        return SpilledTable(path)
 
 
 @contextmanager
 def _nameless() -> Iterator[str]:
-    """A file of this user alone; its name is taken away when the block is left, what is mapped stays."""
+    """A file of this user alone; its name is taken away when the block is left, what is open stays."""
     handle, path = tempfile.mkstemp(prefix="sfumato-", suffix=".arrow")
     os.close(handle)
     try:
         yield path
     finally:
         os.unlink(path)
-
-
-def _mapped(path: str) -> SnapshotTable:
-    reader = pa.ipc.open_file(pa.memory_map(path))
-    return SnapshotTable(reader.schema, [reader.get_batch(i) for i in range(reader.num_record_batches)])
 
 
 def _regrouped(batches: Iterator[Any]) -> Iterator[Any]:

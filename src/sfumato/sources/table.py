@@ -23,6 +23,9 @@ class Table(ABC):
     has_types: ClassVar[bool] = True
     """Whether the file says what its columns are; if not, it is guessed from cells and binds nobody."""
 
+    held: int = 0
+    """Bytes of the table that are in memory all the time."""
+
     def __init__(self, path: FilePath) -> None:
         self.path = path
 
@@ -43,6 +46,14 @@ class Table(ABC):
     def parts(self) -> int:
         """Number of parts that can be read apart."""
         return 1
+
+    def rows(self, part: int) -> int | None:
+        """Rows of a part, if the file says so without being read."""
+        return None
+
+    def decoding(self, columns: int) -> int:
+        """About how many bytes are taken while `columns` columns of a part are decoded."""
+        return 2**25
 
     def read_as(self, columns: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, Kind]:
         """What the cells of some columns are read as in a file without types: as said, or as guessed."""

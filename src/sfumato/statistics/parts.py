@@ -2,6 +2,7 @@
 some of its columns, as every statistic is after a selection of features; or with several columns for a response.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -118,36 +119,68 @@ class OfColumn(OnColumns):
         return self.query.of(Records(records.x, values))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OnCells(Restated):
-    """`query` asked about the first columns of the records, with the cell of the others in the place of the response.
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class Cells:
+    """Where each of several responses, the last columns of a table, is cut, at public or released edges.
 
-    Each of the last ``len(sizes)`` columns has edges of its own, `sizes` of them, one column's after another's in
-    `edges`; which of the half-open bins between them a number lies in (as in `Bins`) is a digit of the cell, that of
-    the first such column the slowest. The cell comes from comparisons of one record with public or released edges: an
-    exact function of the record alone. So a record changes the response of no other, each contributes what `query`
-    makes of its features and its cell, and the bounds, which hold for every response, hold unchanged: ``norm`` where
-    one is added or removed, ``diameter`` where one is replaced, k times those for the k rows of a person (`PerPerson`).
+    `sizes` of the edges are of each response, one response's after another's in `edges`. Which of the half-open bins
+    between them a number lies in (as in `Bins`) is a digit of the cell, that of the first response the slowest.
     """
 
-    query: BoundedSum
     edges: FloatArray
     sizes: IntArray
 
-    @property
-    def describe(self) -> str:
-        return f"{self.query.describe}; {len(self.sizes)} responses in {self.count} cells"
+    @classmethod
+    def cut(cls, edges: Sequence[FloatArray]) -> "Cells":
+        """From the edges of each response.
+
+        >>> Cells.cut([np.array([0.0]), np.array([1.0, 2.0])]).places[3].tolist()
+        [1, 0]
+        """
+        return cls(np.concatenate(edges), np.array([len(of_one) for of_one in edges], dtype=np.int64))
 
     @property
     def count(self) -> int:
         """Number of cells."""
         return int(np.prod(self.sizes + 1))
 
+    @property
+    def places(self) -> IntArray:
+        """The piece of each response in every cell: (cells, responses)."""
+        return np.stack(np.unravel_index(np.arange(self.count), self.sizes + 1), axis=1)
+
+    def of(self, records: Records) -> Records:
+        """The other columns as features, the cell as the response; found once, like the maps of what it gives."""
+        cell = records.derive(self, lambda: self._cell(records.x).astype(np.int32))
+        return records.seen(self, lambda: records.x[:, : self._first(records.x)], cell.astype(np.int64))
+
+    def _first(self, x: FloatArray) -> int:
+        """Column of the first response."""
+        return int(x.shape[1]) - len(self.sizes)
+
+    def _cell(self, x: FloatArray) -> IntArray:
+        cell = np.zeros(len(x), dtype=np.int64)
+        for column, (size, end) in enumerate(zip(self.sizes, np.cumsum(self.sizes), strict=True), self._first(x)):
+            cell = cell * (size + 1) + np.searchsorted(self.edges[end - size : end], x[:, column], side="right")
+        return cell
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnCells(Restated):
+    """`query` asked about the first columns of the records, with the cell of the others in the place of the response.
+
+    The cell comes from comparisons of one record with public or released edges: an exact function of the record alone.
+    So a record changes the response of no other, each contributes what `query` makes of its features and its cell,
+    and the bounds, which hold for every response, hold unchanged: ``norm`` where one is added or removed, ``diameter``
+    where one is replaced, k times those for the k rows of a person (`PerPerson`).
+    """
+
+    query: BoundedSum
+    cells: Cells
+
+    @property
+    def describe(self) -> str:
+        return f"{self.query.describe}; {len(self.cells.sizes)} responses in {self.cells.count} cells"
+
     def of(self, records: Records) -> IntArray:
-        features = records.x.shape[1] - len(self.sizes)
-        cell = np.zeros(len(records), dtype=np.int64)
-        ends = np.cumsum(self.sizes)
-        for column, (size, end) in enumerate(zip(self.sizes, ends, strict=True), start=features):
-            edges = self.edges[end - size : end]
-            cell = cell * (size + 1) + np.searchsorted(edges, records.x[:, column], side="right")
-        return self.query.of(Records(records.x[:, :features], cell))
+        return self.query.of(self.cells.of(records))

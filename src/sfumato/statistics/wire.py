@@ -28,7 +28,7 @@ from sfumato.statistics.histograms import (
     ResponseHistogram,
 )
 from sfumato.statistics.moments import Moments, SquareSums
-from sfumato.statistics.parts import OfColumn, OnCells, OnColumns, Part
+from sfumato.statistics.parts import Cells, OfColumn, OnCells, OnColumns, Part
 from sfumato.statistics.persons import PerPerson
 from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
 from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
@@ -84,7 +84,8 @@ FIELDS: Mapping[type, Mapping[str, Any]] = {
     QuantileScores: {"bins": Bins, "level": "count", "of_levels": "count"},
     OnColumns: {"query": "question", "columns": "integers"},
     OfColumn: {"query": "question", "columns": "integers", "centre": "number or null"},
-    OnCells: {"query": "question", "edges": "floats", "sizes": "integers"},
+    Cells: {"edges": "floats", "sizes": "integers"},
+    OnCells: {"query": "question", "cells": Cells},
     Part: {"query": "question", "index": "position", "parts": "count"},
     PerPerson: {"query": "question", "rows": "count"},
     ProjectionHistogram: {

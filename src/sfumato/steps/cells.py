@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from sfumato.privacy.asking import Asking, restated
 from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import Bins
-from sfumato.statistics.parts import OfColumn, OnCells
+from sfumato.statistics.parts import Cells, OfColumn, OnCells
 from sfumato.steps.descent import cosines
 from sfumato.steps.picture import groups
 from sfumato.steps.ranks import Ranking, Ranks
@@ -19,36 +19,19 @@ T = TypeVar("T")
 
 CUTTING_BINS = 24
 """Of each response, from which its pieces are made."""
+UNCUT = Cells.cut([np.empty(0)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """Where each response is cut: released edges, or public ones. The first response is the slowest digit of a cell."""
-
-    edges: tuple[FloatArray, ...]
-
-    @property
-    def sizes(self) -> IntArray:
-        """How often each response is cut."""
-        return np.array([len(edges) for edges in self.edges], dtype=np.int64)
-
-    @property
-    def places(self) -> IntArray:
-        """The piece of each response in every cell: (cells, responses)."""
-        pieces = self.sizes + 1
-        return np.stack(np.unravel_index(np.arange(pieces.prod()), pieces), axis=1)
-
-    def asked(self, step: Asking[T]) -> Asking[T]:
-        """The same step about records whose response is their cell; they have no other columns than their features."""
-        edges, sizes = np.concatenate(self.edges), self.sizes
-        return restated(step, lambda asked: replace(asked, query=OnCells(asked.query, edges, sizes)))
+def on_cells(step: Asking[T], cells: Cells) -> Asking[T]:
+    """The same step about records whose response is their cell; they have no other columns than their features."""
+    return restated(step, lambda asked: replace(asked, query=OnCells(asked.query, cells)))
 
 
 @dataclass(frozen=True, slots=True)
 class CellRanks(Ranks):
     """Ranks of which every bin is a cell."""
 
-    cells: Cells = Cells(())
+    cells: Cells = UNCUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +73,9 @@ class CellRanking(Ranking):
         found = []
         for j, pieces in enumerate(self.pieces, start=1):
             found.append((yield from self._cuts(j, pieces, n_records)))
-        cells = Cells((*found, *(np.asarray(edges) for edges in self.known)))
-        bins = Bins(np.empty(0), categories=len(cells.places))
-        counted = yield from cells.asked(self.count(bins, n_records))
+        cells = Cells.cut([*found, *(np.asarray(edges) for edges in self.known)])
+        bins = Bins(np.empty(0), categories=cells.count)
+        counted = yield from on_cells(self.count(bins, n_records), cells)
         return CellRanks(bins, counted.probabilities, counted.total, counted.noise, cells=cells)
 
     def _cuts(self, j: int, pieces: int, n_records: int | None) -> Asking[FloatArray]:

@@ -26,8 +26,13 @@ LENGTHS_KEEP = 0.9
 """What clipping leaves of the first gradient, beside what the sizes of functions tell: long records are cut more."""
 LEAST_KEPT = 0.3
 """A step is at most so much longer than the gradient."""
-SHRINK = 2.0
-"""A slope on a cosine is believed beyond so many variances of its noise: there are a dozen to choose from."""
+LEFT, EVEN = 0.7, 5.0
+"""Least part of the mean square of functions of y that is left by clipping, where sizes differ by more than `EVEN`."""
+LONG = 2.0
+"""Second moments of records that are left whole, beside those of the shorter ones by which they were whitened, where
+features are skewed. Steps as long as elsewhere would go too far, and back."""
+SHRINK = 1.0
+"""A slope on a cosine is believed beyond so many variances of its noise."""
 SAMPLING = 0.6
 """Largest sampling error of a coefficient, times the root of the number of records."""
 
@@ -38,10 +43,11 @@ class Schedule:
 
     Sizes of residuals are asked before the steps in `sized`. `levels` are the parts of the records that are kept whole,
     at the first step and later. `bins` of the response, at a `ranks` share of the budget, carry the functions that the
-    descent regresses on x; a `shape` share is for the rough covariance, whose errors many steps make good.
+    descent regresses on x; a `shape` share is for the rough covariance, whose errors many steps make good. Shares
+    of `radius` and `residual` are for histograms of lengths of records and of sizes of residuals.
     """
 
-    shares: tuple[float, ...] = (3.0, *([1.0] * 11))
+    shares: tuple[float, ...] = (3.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
     sized: tuple[int, ...] = (2, 3, 4, 6)
     levels: tuple[float, float] = (0.6, 0.45)
     weights: tuple[float, ...] = (1.0, *([0.6] * 11))
@@ -51,10 +57,32 @@ class Schedule:
     bins: int = BINS
     ranks: float = 0.07
     shape: float = 0.10
+    radius: float = 0.03
+    residual: float = 0.03
 
 
+USUAL = Schedule()
+PLENTY = Schedule(levels=(0.6, 0.5), shape=0.05, radius=0.01, residual=0.01)
+NOISY = Schedule(levels=(0.6, 0.3), radius=0.01, residual=0.01)
+CENTRAL = (USUAL, PLENTY, NOISY)
+"""Of fits in one place. With many records histograms take little to be read; so does the whitening where the sample
+limits a fit, and where noise does, residuals are cut sooner."""
+ENOUGH, MOST_NOISE = 1_000.0, 0.04
+"""Least ``n mu``, how many times the noise of a count fits into n, for which histograms take little; and largest
+``p / (mu^2 n)``, but for a factor the variance of noise beside that of the sample, where the sample limits a fit."""
 FOUR_STEPS = Schedule((2.0, 1.0, 2.0, 3.0), (2, 3, 4), (0.6, 0.6), fading=1.0, shape=0.20)
 """Where rounds are dear, or records few."""
+
+
+def schedule_of(n_features: int, n_records: int | None, mu: float) -> Schedule:
+    """The schedule of a central fit, from public numbers alone: the usual one where the number of records is private.
+
+    >>> [CENTRAL.index(schedule_of(15, n, 0.08)) for n in (None, 10_000, 20_000, 200_000)]
+    [0, 0, 2, 1]
+    """
+    if n_records is None or n_records * mu < ENOUGH:
+        return USUAL
+    return PLENTY if n_features <= MOST_NOISE * mu * mu * n_records else NOISY
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +184,8 @@ def init(shape: Shape, ranks: Ranks, n_directions: int | None, schedule: Schedul
         # Fewer functions than directions asked for: columns of zeros, so that noise fills the directions.
         table = np.pad(table, ((0, 0), (0, max(0, wanted - table.shape[1]))))
     size = np.sqrt((table**2).sum(axis=1))
-    order = np.argsort(size)
-    scale = quantile(ranks.probabilities[order], np.maximum(size[order], 1e-3), schedule.levels[0])
+    scale = typical_size(table, ranks.probabilities, schedule.levels[0])
+    scale *= unevenness(table, ranks.probabilities, schedule.levels[0])
     squares = ranks.probabilities * size**2
     whole = max(float(squares.sum()), 1e-300)
     kept = LENGTHS_KEEP * float(squares @ np.minimum(1.0, scale / np.maximum(size, 1e-300))) / whole
@@ -175,15 +203,41 @@ def step(
         sizes = ResidualHistogram(residual)
         released: Release = yield from ask(sizes, f"residual {t}")
         counts = likely_counts(released, n)
-        scale = quantile(counts, sizes.sizes, schedule.levels[1])
+        uneven = unevenness(state.table, ranks.probabilities, schedule.levels[1])
+        scale = uneven * quantile(counts, sizes.sizes, schedule.levels[1])
         dimensions = n_directions + schedule.extra * schedule.extra_weight**2
-        kept = max(kept_gradient(counts, sizes.sizes, scale, dimensions), LEAST_KEPT)
+        kept = max(kept_gradient(counts, sizes.sizes, scale, dimensions), LEAST_KEPT) * (LONG if uneven > 1.0 else 1.0)
         residual = Residual(shape.whitening, ranks.bins, state.table, state.coefficients, scale)
     gradient = yield from ask(ResidualProduct(residual, scale), f"step {t}")
     noise = (gradient.noise_std.max(axis=0) / (kept * n)) ** 2
     began = state.coefficients
     targets = state.targets.and_one(began, began + gradient.value / (kept * n), noise)
     return State(state.table, targets.average(), scale, kept, targets)
+
+
+def typical_size(table: FloatArray, probabilities: FloatArray, level: float) -> float:
+    """Size of the functions of y that this part of the records does not exceed."""
+    size = np.sqrt((table**2).sum(axis=1))
+    order = np.argsort(size)
+    return quantile(probabilities[order], np.maximum(size[order], 1e-3), level)
+
+
+def unevenness(table: FloatArray, probabilities: FloatArray, level: float) -> float:
+    """Times the typical size to which the functions of y must be let, or clipping leaves hardly anything of them.
+
+    Where one class, or one value of y, has most of the records, functions of it are small there and large elsewhere.
+    Clipped to the typical size, all others would weigh as little as records of it: what is left of their difference is
+    less than what clipping makes of a skewed x. It is one where the response is spread over its values.
+
+    >>> even, rare = np.array([[1.0], [-1.0]]), np.array([[1.0], [-99.0]])
+    >>> unevenness(even, np.array([0.5, 0.5]), 0.6), round(unevenness(rare, np.array([0.99, 0.01]), 0.6), 1)
+    (1.0, 69.0)
+    """
+    size = np.sqrt((table**2).sum(axis=1))
+    order = np.append(0.0, np.sort(size))
+    left = np.minimum(order[:, None], size) @ (probabilities * size)
+    times = float(np.interp(LEFT * left[-1], left, order)) / typical_size(table, probabilities, level)
+    return times if times > EVEN else 1.0
 
 
 def kept_gradient(counts: FloatArray, sizes: FloatArray, limit: float, d: float) -> float:

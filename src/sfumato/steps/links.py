@@ -69,8 +69,9 @@ def signs_of(links: Links, probabilities: FloatArray, k: int, ordered: bool) -> 
     """The sign of each of the first k axes with which y rises along it; +1 or -1.
 
     Along axis j the mean of z moves with function j of y. An ordered y rises where that function grows with its ranks.
-    Classes are taken in their order: the first one that lies off the middle by half a standard deviation, or else the
-    farthest one, is put below it; so of two classes the second has the larger scores.
+    Classes are taken in their order: the first one that lies off the middle by half a standard deviation, or half as
+    far as one of its share can lie, or else the farthest one, is put below it; so of two classes the second has the
+    larger scores, however rare it is.
 
     >>> table = np.array([[1.0], [0.0], [-1.0]])
     >>> signs_of(links_of(np.array([[2.0]]), table), np.full(3, 1 / 3), 1, ordered=True).item() in (-1.0, 1.0)
@@ -83,7 +84,8 @@ def signs_of(links: Links, probabilities: FloatArray, k: int, ordered: bool) -> 
     else:
         used = np.where(probabilities[:, None] > 0, functions, 0.0)
         spread = np.sqrt(np.maximum(probabilities @ used**2, 1e-300))
-        off = np.abs(used) >= 0.5 * spread
+        can = np.sqrt(np.maximum(1.0 - probabilities, 0.0) / np.maximum(probabilities, 1e-300))
+        off = np.abs(used) >= 0.5 * np.minimum(1.0, can)[:, None] * spread
         place = np.where(off.any(axis=0), off.argmax(axis=0), np.abs(used).argmax(axis=0))
         rising = -used[place, np.arange(used.shape[1])]
     return np.where(rising < 0, -1.0, 1.0)

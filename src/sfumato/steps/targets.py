@@ -1,10 +1,11 @@
 """Targets: every released gradient says where the descent should end; the best of their averages.
 
 With C where a step began and G its gradient, ``C + G / (kappa n)`` is where least squares would end if records were
-white and clipping took the part ``1 - kappa`` of a gradient. Two things are wrong with it, both of known size: the
-noise of the gradient, and ``E (C* - C)`` with the error E of the whitening, which is the same for all steps and
-vanishes as C approaches the end C*. So targets of early steps are off by the whitening, those of late steps by the
-noise of a small share, and all of them together tell more than the last. Post-processing of releases.
+white and clipping took the part ``1 - kappa`` of a gradient. Three things are wrong with it, all of about known size:
+the noise of the gradient; ``E (C* - C)`` with the error E of the whitening, which is the same for all steps and
+vanishes as C approaches the end C*; and an error of kappa, which differs from step to step. So targets of early steps
+are off by the whitening, those of late steps by the noise of a small share, and all of them together tell more than
+the last. Post-processing of releases.
 """
 
 from dataclasses import dataclass
@@ -15,10 +16,14 @@ import numpy as np
 from sfumato.steps.shape import Shape
 from sfumato.typing import FloatArray
 
-WRONG = 2.8
+WRONG = 1.5
 """Error of the whitening beside that of its noise alone: what raises small variances and clears correlations adds."""
 BENT = 0.05
 """Least error of the whitening, however little noise: clipping bends the shape of records that are not spherical."""
+OWN = 0.4
+"""Error of each target by itself, as part of what was left to go: how much clipping takes is known roughly, and differs
+from step to step. Without it targets with hardly any noise are believed to differ by the whitening alone, and averages
+with large weights of both signs end anywhere."""
 ROUNDS = 3
 _LEAST = 1e-12
 
@@ -65,16 +70,17 @@ class Targets:
         """The average of all targets with the least error, by generalised least squares: (p + 1, q).
 
         Along the axis i of the rough covariance the errors of targets s and t have the covariance
-        ``doubt_i sum_j doubt_j d_sj d_tj`` (d: what is left from where each began to the end) and each has its noise.
-        The end is not known: it is the last target at first, then the average itself. Weights add up to one along each
-        axis; an intercept is taken for an axis of mean doubt.
+        ``doubt_i sum_j doubt_j d_sj d_tj`` (d: what is left from where each began to the end), and each has its noise
+        and an error of its own in proportion to d. The end is not known: it is the last target at first, then the
+        average itself. Weights add up to one along each axis; an intercept is taken for an axis of mean doubt.
         """
         doubts = self.shape.doubts
         doubts = np.hypot(WRONG * np.append(doubts, doubts.mean()), BENT)
         found = self.ends[:, -1]
         for _ in range(ROUNDS if self.ends.shape[1] > 1 else 0):
             left = found[:, None] - self.began
-            weights = _weights((left * doubts) @ left.transpose(0, 2, 1), doubts, self.noise)
+            own = self.noise + OWN**2 * (left**2).mean(axis=2)
+            weights = _weights((left * doubts) @ left.transpose(0, 2, 1), doubts, own)
             found = (weights * self.ends.transpose(0, 2, 1)).sum(axis=2)
         return np.concatenate([self.shape.axes @ found[:, :-1].T, found[:, -1:].T])
 

@@ -115,7 +115,7 @@ class TableOptions:
 
     def source(self, classes: Sequence[str] | None) -> "FileSource":
         """The records; nothing but the names and kinds of the columns has been read yet."""
-        from sfumato.sources.base import MEMORY, bytes_of
+        from sfumato.sources.base import bytes_of
         from sfumato.sources.files import open_source
         from sfumato.sources.names import find
 
@@ -129,7 +129,7 @@ class TableOptions:
             second=self.second or (),
             response_kind=self.response_kind,
             person=self.person,
-            memory=MEMORY if self.memory is None else bytes_of(self.memory),
+            memory=bytes_of(self.memory),
             decimal=self.decimal,
         )
         source.cluster = self.cluster
