@@ -67,6 +67,25 @@ def even(name: str, n: int, p: int, epsilon: float, signal: float, seed: int) ->
     return (sf.subspace_distance(kind(epsilon, DELTA, 1, sf.Bounds(-8, 8)).fit(x, y).directions_, np.eye(1, p)),)
 
 
+def several(n: int, p: int, q: int, k: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Distance where each of q responses moves with one of k directions."""
+    rng = np.random.default_rng([seed, n, p])
+    x, turn = rng.normal(size=(n, p)), np.linalg.qr(rng.normal(size=(p, p)))[0]
+    y = math.sqrt(signal) * x[:, np.arange(q) % k] + math.sqrt(1 - signal) * rng.normal(size=(n, q))
+    fit = sf.PrivateMultiSIR(epsilon, DELTA, k, sf.Bounds(-5, 5)).fit(x @ turn.T, y)
+    return (sf.subspace_distance(fit.directions_, turn[:, :k].T),)
+
+
+def censored(method: str, n: int, p: int, epsilon: float, signal: float, seed: int) -> tuple[float, ...]:
+    """Distance where half of the times are cut short by chance."""
+    rng = np.random.default_rng([seed, n, p])
+    x, turn = rng.normal(size=(n, p)), np.linalg.qr(rng.normal(size=(p, p)))[0]
+    time, end = math.sqrt(signal) * x[:, 0] + math.sqrt(1 - signal) * rng.normal(size=n), rng.normal(size=n)
+    y = np.column_stack([np.exp(np.minimum(time, end)), time <= end])
+    fit = sf.PrivateCensoredSIR(epsilon, DELTA, 1, sf.Bounds(-5, 5), method=method).fit(x @ turn.T, y)
+    return (sf.subspace_distance(fit.directions_, turn[:, :1].T),)
+
+
 def at_sites(clients: int, n: int, p: int, epsilon: float, trust: str, seed: int) -> tuple[float, ...]:
     """Distances of `descent` and `one-shot` over sites of n records each, half of y explained."""
     rng = np.random.default_rng([seed, n, p, clients])

@@ -44,8 +44,10 @@ REAL = ("compactiv", "kc_house", "california_housing")
 TABLES = ("M1", "M2", "M3", "flights", "california_housing", "ccpp", "kc_house", "compactiv")
 ONE = ("M1", "M2", "costs")
 """Tables with one direction; of others two are asked for."""
+SEEDS = range(3)
+"""Of fits without noise."""
 HUGE = 1e4
-"""A zCDP budget that leaves no noise to speak of; at a million a descent has nothing to weigh its steps by."""
+"""A zCDP budget that leaves no noise to speak of."""
 
 
 def _correlated(rng: np.random.Generator, n: int, p: int) -> np.ndarray:
@@ -327,6 +329,36 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
     )
 
 
+def limit_study(store: Store, options: argparse.Namespace) -> None:
+    """How far the estimator without noise is from plain SIR."""
+    rows = []
+    for name, how in product(options.tables or [*TABLES, *RELATED], ("tight", "found")):
+        x, y = table_of(name, options.data)
+        k = 1 if name in ONE else 2
+        plain = (x - x.mean(axis=0)) @ plain_directions(x, y)[:k].T
+        job = partial(_beside_plain, plain, name, how, options.data)
+        alike = np.array(fits_of(store, f"limit/{name}/{how}", job, SEEDS))
+        rows.append((name, how, *(" ".join(f"{part:.2f}" for part in column) for column in alike.T), *["-"] * (2 - k)))
+        print(rows[-1], flush=True)
+    write(
+        "honest-limit",
+        _command("limit", options),
+        "Without noise, beside plain SIR\n"
+        f"The descent at a zCDP budget of {HUGE:g} on whole tables, {len(SEEDS)} seeds: correlation of its scores with "
+        "those of plain SIR, first and second direction.",
+        ("table", "bounds", "first", "second"),
+        rows,
+    )
+
+
+def _beside_plain(plain: np.ndarray, name: str, how: str, data: Path, seed: int) -> list[float]:
+    """Correlations of scores without noise with plain ones (n, k)."""
+    x, y = table_of(name, data)
+    known = {"n_directions": plain.shape[1], "bounds": bounds_of(x, how), "method": "descent", "random_state": seed}
+    scores = PrivateSIR(rho=HUGE, **known).fit(x, y).transform(x)
+    return [float(abs(np.corrcoef(one, other)[0, 1])) for one, other in zip(scores.T, plain.T, strict=True)]
+
+
 def noisy(name: str, n: int, how: str, method: str, k: int, data: Path, judged: bool, seed: int) -> dict[str, object]:
     """Directions and what privacy noise alone adds to them, on one and the same sample, turned to one side."""
     x = table_of(name, data)[0]
@@ -429,6 +461,7 @@ def main() -> None:
         "level": level_study,
         "power": power_study,
         "coverage": coverage_study,
+        "limit": limit_study,
         "again": again_study,
         "needs": needs_study,
     }

@@ -72,7 +72,7 @@ BENCHMARKS = {
     ),
     "forecast-family": Benchmark(
         "the predicted loss against the measured mean: the other estimators, and sites",
-        ("forecast-family.md", "forecast-sites.md"),
+        ("forecast-family.md", "forecast-sites.md", "forecast-cells.md"),
         call("forecast_family"),
     ),
     "forward": Benchmark(
@@ -110,12 +110,23 @@ BENCHMARKS = {
     "honest-level": Benchmark(
         "how often a fit finds what is not there", ("honest-level.md",), start("honest", "level")
     ),
+    "honest-limit": Benchmark(
+        "how far a fit without noise is from plain SIR", ("honest-limit.md",), start("honest", "limit")
+    ),
     "honest-needs": Benchmark(
         "whether a weak fit becomes reliable with what its verdict asks for",
         ("honest-needs.md",),
         start("honest", "needs"),
     ),
     "honest-power": Benchmark("how often a fit finds what is there", ("honest-power.md",), start("honest", "power")),
+    "honest-unseen": Benchmark(
+        "whether all that is so on tables that nobody had looked at before", ("honest-unseen.md",), start("unseen")
+    ),
+    "honest-unseen-kept": Benchmark(
+        "what models keep on tables that nobody had looked at before",
+        ("honest-unseen-kept.md",),
+        start("unseen", "--kept"),
+    ),
     "initial-noise": Benchmark(
         "what noise the printed DP-Ini columns show", ("initial-noise.md",), call("initial_noise")
     ),
@@ -182,6 +193,7 @@ BENCHMARKS = {
         ("scale-features.md", "scale-rows.md", "scale-workers.md"),
         call("scale"),
     ),
+    "scale-vast": Benchmark("two hundred million rows in a few gigabytes", ("scale-vast.md",), call("scale", "vast")),
     "masks": Benchmark(
         "whether pairwise masks with signed keys can carry our sums, and what attacks on them yield",
         ("secagg-masks.md",),
@@ -209,5 +221,6 @@ BENCHMARKS = {
         ("speed-memory.md", "speed-noise.md", "speed-parquet.md"),
         call("speed"),
     ),
+    "speed-import": Benchmark("what importing the flagship takes", ("speed-import.md",), call("speed", "imports")),
     "timing": Benchmark("whether the time of a fit tells anything about the records", ("timing.md",), start("timing")),
 }

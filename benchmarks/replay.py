@@ -10,6 +10,7 @@ import argparse
 import platform
 import sys
 import time
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,13 +24,14 @@ KEPT = Path(__file__).parents[1] / "build" / "replay.json"
 
 
 def row_of(run, store, pairs, quick):
-    """The row that is kept, or made: of so many pairs, or of fewer if it must be quick."""
+    """The row that is kept, or made, and its commit: of so many pairs, or of fewer if it must be quick."""
 
     def key(count):
         return f"{count} pairs, {run.name}, {run.relation}, {run.way}"
 
     count = pairs if quick is None or key(pairs) in store else quick
-    return Row(**store.get(key(count), lambda: asdict(run.row(count, 0))))
+    kept = store.get(key(count), lambda: {"row": asdict(run.row(count, 0)), "commit": commit()})
+    return Row(**kept["row"]), kept["commit"]
 
 
 def main():
@@ -40,13 +42,14 @@ def main():
     options = parser.parse_args()
     KEPT.parent.mkdir(exist_ok=True)
     store = Store(KEPT, options.seconds)
-    rows = [row_of(run, store, options.pairs, options.quick) for run in runs()]
+    rows, commits = zip(*(row_of(run, store, options.pairs, options.quick) for run in runs()), strict=True)
+    made = ", ".join(f"{count} rows at {where}" for where, count in Counter(commits).most_common())
     caught = {control.name: control.caught() for control in broken_fits()}
     passed = sum(row.passed for row in rows)
     head = [
         "# Replay",
         "",
-        f"`python {' '.join(sys.argv)}`, {commit()}, Python {platform.python_version()}.",
+        f"`python {' '.join(sys.argv)}`, Python {platform.python_version()}: {made}.",
         "",
         f"**{passed} of {len(rows)} rows show nothing but their releases, on {sum(row.pairs for row in rows)} pairs of "
         f"neighbours; {sum(caught.values())} of {len(caught)} controls caught.**",

@@ -1,8 +1,8 @@
 """How far it goes: time, memory and bytes sent against rows, features and workers.
 
 Times are CPU seconds of all threads, which other work on the machine disturbs least; ratios are taken in one run.
-``--replications`` is the largest table in units of 10,000 rows: 100 is a million, 20,000 the two hundred million of a
-cluster.
+``--replications`` is the largest table in units of 10,000 rows: 500 is the five million of `scale`, 20,000 the two
+hundred million of `scale-vast`.
 """
 
 import json
@@ -11,32 +11,36 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
-from benchmarks.speed import table, write_parquet
+from benchmarks.speed import side_by_side, table, write_parquet
 from benchmarks.study import write
 from sfumato import Bounds, PrivateSIR, scan
 
-P = 30
-MEMORY = ("700MB", "4GB")
+P, FEW = 30, 4
+GROUP = 1_000_000
+"""Rows of a row group, as most programs write them: none is in memory whole."""
 FRESH = """
-import json, resource, sys, time, warnings
+import json, re, sys, time, warnings
 warnings.simplefilter("ignore")
 from sfumato import Bounds, PrivateSIR, scan
 source = scan(sys.argv[1], response="y", memory=sys.argv[2])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-start = time.process_time()
+start, wall = time.process_time(), time.perf_counter()
 PrivateSIR(bounds=Bounds(-5, 5), n_directions=1, random_state=1).fit(source)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps({"cpu": time.process_time() - start, "peak": peak // 1024, "grown": (peak - before) // 1024}))
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])  # ru_maxrss has the parent's in it
+cpu, wall = time.process_time() - start, time.perf_counter() - wall
+print(json.dumps({"cpu": cpu, "wall": wall, "peak": 1024 * peak / 1e6}))
 """
 FLOOR = """
 import sys, time, numpy as np
 from sfumato import scan
 source, w, start = scan(sys.argv[1], response="y", memory=0), None, time.process_time()
-for part in source.parts():
+for part in source.split(source.parts(), 1)[0]:
     for records in source.read(part):
         w = np.eye(records.x.shape[1]) if w is None else w
         records.x.T @ records.x, records.x @ w
@@ -50,19 +54,17 @@ def fresh(code: str, *arguments: object) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def by_rows(folder: Path, largest: int) -> list[tuple[object, ...]]:
+def by_rows(folder: Path, sizes: Sequence[int], p: int, budgets: Sequence[str]) -> list[tuple[object, ...]]:
     """Files of more and more rows, each fitted by a process of its own."""
     rows = []
-    for n in (largest // 16, largest // 4, largest):
+    for n in sizes:
         path = folder / f"{n}.parquet"
-        write_parquet(path, n, P)
+        write_parquet(path, n, p, GROUP)
         floor = float(fresh(FLOOR, path))
-        for memory in MEMORY:
+        for memory in budgets:
             done = json.loads(fresh(FRESH, path, memory))
-            ratio = f"{done['cpu'] / floor:.1f} x"
-            rows.append(
-                (f"{n:,} x {P}", memory, f"{floor:.2f} s", f"{done['cpu']:.2f} s", ratio, f"{done['peak']} MiB")
-            )
+            took = (f"{done['cpu']:.1f} s", f"{done['cpu'] / floor:.1f} x", f"{done['wall']:.0f} s")
+            rows.append((f"{n:,} x {p}", memory, f"{floor:.1f} s", *took, f"{done['peak']:.0f} MB"))
     return rows
 
 
@@ -73,12 +75,13 @@ def by_features() -> list[tuple[object, ...]]:
         n = 20_000
         x, y = table(n, p)
         w = np.eye(p)
-        start = time.process_time()
-        _ = x.T @ x, x @ w
-        floor = time.process_time() - start
-        start = time.process_time()
-        PrivateSIR(bounds=Bounds(-5, 5), n_directions=1, random_state=1).fit(x, y)
-        done = time.process_time() - start
+        with threadpool_limits(1):
+            floor, done = side_by_side(
+                lambda x=x, w=w: (x.T @ x, x @ w),
+                lambda x=x, y=y: PrivateSIR(bounds=Bounds(-5, 5), n_directions=1, random_state=1).fit(x, y),
+                rounds=1,
+                clock=time.process_time,
+            )
         rows.append((f"{n:,} x {p}", f"{floor:.2f} s", f"{done:.2f} s", f"{done / floor:.1f} x"))
     return rows
 
@@ -91,11 +94,16 @@ def by_workers(path: Path, n: int) -> list[tuple[object, ...]]:
     from sfumato.typing import IntArray
 
     estimator = PrivateSIR(bounds=Bounds(-5, 5), n_directions=1, random_state=1)
-    start = time.perf_counter()
-    alone = estimator.fit(scan(path, response="y")).directions_
-    rows: list[tuple[object, ...]] = [
-        (f"{n:,} x {P}", "this process", f"{time.perf_counter() - start:.1f} s", "-", "-")
-    ]
+
+    def timed(client: Any = None) -> tuple[np.ndarray, float, float]:
+        """Directions, wall and CPU seconds of this process and of the workers."""
+        clocks = [time.process_time] if client is None else [time.process_time, lambda: _spent(client)]
+        start, before = time.perf_counter(), sum(clock() for clock in clocks)
+        found = estimator.fit(scan(path, response="y", cluster=client)).directions_
+        return found, time.perf_counter() - start, sum(clock() for clock in clocks) - before
+
+    alone, wall, cpu = timed()
+    rows: list[tuple[object, ...]] = [(f"{n:,} x {P}", "this process", f"{wall:.1f} s", f"{cpu:.1f} s", "-", "-")]
     asked: list[int] = []
     answered: list[int] = []
     add = DaskAdder.sum
@@ -110,43 +118,56 @@ def by_workers(path: Path, n: int) -> list[tuple[object, ...]]:
         asked.clear()
         answered.clear()
         with local_cluster(workers) as client:
-            start = time.perf_counter()
-            together = estimator.fit(scan(path, response="y", cluster=client)).directions_
-            took = time.perf_counter() - start
+            together, *took = timed(client)
         assert np.array_equal(alone, together)
         sent = (f"{workers * sum(sizes) / 1e3:,.0f} kB" for sizes in (asked, answered))
-        rows.append((f"{n:,} x {P}", f"{workers} worker{'s' * (workers > 1)}", f"{took:.1f} s", *sent))
+        ratios = (f"{mine:.1f} s ({mine / base:.2f} x)" for mine, base in zip(took, (wall, cpu), strict=True))
+        rows.append((f"{n:,} x {P}", f"{workers} worker{'s' * (workers > 1)}", *ratios, *sent))
     DaskAdder.sum = add  # type: ignore[method-assign]
     return rows
 
 
+def _spent(client: Any) -> float:
+    return sum(client.run(time.process_time).values())
+
+
+ROWS = (
+    "Rows\nCPU seconds, PrivateSIR with bounds given, from Parquet in row groups of a million rows. 'Floor' is "
+    "decoding the file once and taking X.T @ X and X @ W of each chunk; 'memory' is what the process may take; the "
+    "peak is that of a fresh process, libraries included, in the same units. Wall seconds are of two cores that others "
+    "used, too."
+)
+COLUMNS = ("table", "memory", "floor", "fit", "ratio", "wall", "peak")
+
+
+def vast(replications: int) -> None:
+    """One table as large as they come, and a tenth of it, in the same memory."""
+    n, command = 10_000 * replications, f"python -m benchmarks scale-vast --replications {replications}"
+    with tempfile.TemporaryDirectory() as name:
+        write("scale-vast", command, ROWS, COLUMNS, by_rows(Path(name), (n // 10, n), FEW, ("6GB",)))
+
+
 def main(replications: int) -> None:
-    """All curves; the largest table has ``replications`` times 10,000 rows."""
+    """All other curves; the largest table has ``replications`` times 10,000 rows."""
     warnings.simplefilter("ignore")
     largest, command = 10_000 * replications, f"python -m benchmarks scale --replications {replications}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write(
-            "scale-rows",
-            command,
-            "Rows\nCPU seconds, PrivateSIR with bounds given, from Parquet. 'Floor' is decoding the file once and "
-            "taking X.T @ X and X @ W of each chunk; 'memory' is what the process may take, about; the peak is that "
-            "of a fresh process, libraries included.",
-            ("table", "memory", "floor", "fit", "ratio", "peak"),
-            by_rows(folder, largest),
-        )
+        found = by_rows(folder, (largest // 10, largest), P, ("4GB", "700MB"))
+        write("scale-rows", command, ROWS, COLUMNS, found)
         write(
             "scale-workers",
             command,
-            "Workers\nWall seconds on two cores. Questions go to each worker once for each release, and one sum comes "
-            "back from each: their sizes do not depend on the number of rows. The directions are the same to the bit.",
-            ("table", "added by", "fit", "questions", "sums"),
+            "Workers\nWall seconds, and CPU seconds of this process and the workers, on two cores that others used, "
+            "too. Questions go to each worker once for each release, and one sum comes back from each: their sizes do "
+            "not depend on the number of rows. The directions are the same to the bit.",
+            ("table", "added by", "wall", "CPU", "questions", "sums"),
             by_workers(folder / f"{largest}.parquet", largest),
         )
     write(
         "scale-features",
         command,
-        "Features\nCPU seconds in memory; 'products' is one X.T @ X plus one X @ W.",
+        "Features\nCPU seconds in memory, one BLAS thread for each of ours; 'products' is one X.T @ X plus one X @ W.",
         ("table", "products", "fit", "ratio"),
         by_features(),
     )
