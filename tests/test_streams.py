@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Bounds, InputError, PrivateSIR, scan
+from sfumato.model import load_model, save_model
 from sfumato.sources.streams import snapshot
 
 SECRET = "4242.4242"
@@ -157,3 +158,51 @@ def test_cells_of_mixed_kind_are_not_quoted():
 def test_what_is_no_table_is_refused(given, words):
     with pytest.raises(InputError, match=words):
         scan(given, response="y")
+
+
+WARDS = {"ward": ["north", "west"]}
+
+
+def fit_wards(source, **options):
+    sir = PrivateSIR(bounds={"a": (-4, 4), "b": (-4, 4)}, random_state=1)
+    return sir.fit(scan(source, response="y", features=["a", "ward", "b"], **options))
+
+
+@pytest.mark.parametrize(
+    "form", [lambda t: t, lambda t: t.to_pandas(), pl.from_arrow, lambda t: pl.from_arrow(t).lazy()]
+)
+def test_declared_categories_of_any_table_are_features_of_0_and_1(table, form):
+    west = table.set_column(4, "ward=west", pa.array([ward == "west" for ward in table["ward"].to_pylist()]))
+    sir = PrivateSIR(bounds={"a": (-4, 4), "b": (-4, 4)}, random_state=1)
+    by_hand = sir.fit(scan(west, response="y", features=["a", "ward=west", "b"]))
+    fitted = fit_wards(form(table), categorical=WARDS)
+    assert list(fitted.feature_names_in_) == ["a", "ward=west", "b"]
+    np.testing.assert_array_equal(fitted.directions_, by_hand.directions_)
+    assert "order of magnitude of each feature" not in {entry.purpose for entry in fitted.ledger_.entries}  # 0 and 1
+
+
+def test_transform_takes_the_columns_that_were_declared_before_and_after_a_model_is_saved(table, tmp_path):
+    fitted = fit_wards(table, categorical=WARDS)
+    encoded = np.column_stack([table["a"], [ward == "west" for ward in table["ward"].to_pylist()], table["b"]])
+    expected = (encoded - fitted.mean_) @ fitted.directions_.T
+    loaded = load_model(save_model(fitted, tmp_path / "model.json"))
+    for sir in (fitted, loaded):
+        for frame in (table.to_pandas(), pl.from_arrow(table).drop("y"), table):
+            np.testing.assert_allclose(sir.transform(frame), expected, rtol=0, atol=1e-12)
+    with pytest.raises(InputError, match="missing"):
+        fitted.transform(table.to_pandas().assign(ward=None))
+
+
+@pytest.mark.parametrize(
+    ("declared", "sentence"),
+    [
+        ({"ward": "north"}, "give a list of categories"),
+        ({"wrad": ["north", "west"]}, "did you mean 'ward'"),
+        ({"ward": ["north", "north"]}, "two or more different categories"),
+        (None, "--categorical 'ward=a|b|c', or categorical={'ward': [...]}"),
+    ],
+)
+def test_categories_that_cannot_be_are_refused_in_one_sentence(table, declared, sentence):
+    with pytest.raises(InputError) as refused:
+        fit_wards(table.to_pandas(), categorical=declared)
+    assert sentence in str(refused.value)

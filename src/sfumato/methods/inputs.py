@@ -14,6 +14,7 @@ from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response, is_finite
 from sfumato.settings import adder_of
 from sfumato.sources import ArraySource, ResponseKind, Source, declared_response
+from sfumato.sources.columns import Columns
 from sfumato.sources.frames import binary_columns, features_to_array, response_to_array
 from sfumato.typing import FloatArray
 
@@ -35,6 +36,7 @@ def fit_source(
     if isinstance(X, Source):
         _check_scanned(estimator, X, y, classes, response_kind, unit)
         _remember(estimator, X.n_features, X.feature_names)
+        estimator.columns_ = getattr(X, "columns", None)
         return X
     x, names = _array(X, _least(estimator, unit))
     if y is None and get_tags(estimator).target_tags.required:
@@ -117,7 +119,7 @@ def paired_source(estimator: Any, X: Any, Y: Any, unit: Unit = RECORD) -> Source
         _check_scanned(estimator, X, Y, None, None, unit)
         p, names = X.n_features - X.n_second, X.feature_names
         _remember(estimator, p, None if names is None else names[:p], None if names is None else names[p:])
-        estimator.n_targets_in_ = X.n_second
+        estimator.n_targets_in_, estimator.columns_ = X.n_second, getattr(X, "columns", None)
         return X
     x, names = _array(X, _least(estimator, unit))
     if Y is None:
@@ -145,7 +147,10 @@ def second_array(Y: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | 
 
 
 def transform_array(estimator: Any, X: Any) -> FloatArray:
-    """Checked features for ``transform``; of a frame with further columns, those that were fitted."""
+    """Checked features for ``transform``; of a frame with further columns, those that were fitted.
+
+    Columns of declared categories are encoded as they were for the fit.
+    """
     x, names = _array(_fitted_columns(estimator, X))
     if names is None:
         _check_feature_names(estimator, X, reset=False)
@@ -156,13 +161,17 @@ def transform_array(estimator: Any, X: Any) -> FloatArray:
 
 
 def _fitted_columns(estimator: Any, X: Any) -> Any:
-    """The frame without columns that were no features; whatever is no frame as it is."""
+    """The frame of the features alone, categories encoded; whatever is no frame as it is."""
     import narwhals as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    fitted = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
-    further = isinstance(frame, nw.DataFrame) and set(fitted) < set(map(str, frame.columns))
-    return frame.select(fitted).to_native() if fitted and further else X
+    if not isinstance(frame, nw.DataFrame):
+        return X
+    there, fitted = set(map(str, frame.columns)), [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    columns: Columns | None = getattr(estimator, "columns_", None)
+    if columns is not None and columns.categorical and there >= set(columns.features):
+        return columns.encode_categories(frame.select(columns.features).to_arrow())
+    return frame.select(fitted).to_native() if fitted and set(fitted) < there else X
 
 
 def _array(X: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:
@@ -213,7 +222,7 @@ def _numeric(raw: NDArray[Any]) -> NDArray[Any]:
 def _remember(
     estimator: Any, n_features: int, names: tuple[str, ...] | None, second: tuple[str, ...] | None = None
 ) -> None:
-    estimator.n_features_in_ = n_features
+    estimator.n_features_in_, estimator.columns_ = n_features, None
     for attribute, known in (("feature_names_in_", names), ("y_feature_names_in_", second)):
         if known is not None:
             setattr(estimator, attribute, np.asarray(known, dtype=object))

@@ -50,6 +50,7 @@ class Inputs(Side):
     def remember(self, estimator: Any) -> None:
         """Tell a fitted estimator about its tables."""
         estimator.n_features_in_, estimator.n_records_ = self.n_features, self.n_records
+        estimator.columns_ = self.columns
         if self.second is not None:
             estimator.n_targets_in_ = self.second.n_features
         names = (("feature_names_in_", self.names), ("y_feature_names_in_", self.second and self.second.names))
@@ -64,6 +65,7 @@ def write_inputs(
     """What a file says of the inputs, as values still to be made plain."""
     names, others = (getattr(estimator, name, None) for name in ("feature_names_in_", "y_feature_names_in_"))
     targets = getattr(estimator, "n_targets_in_", None)
+    columns = columns or getattr(estimator, "columns_", None)
     return {
         "n_records": getattr(estimator, "n_records_", None),
         "response": response,

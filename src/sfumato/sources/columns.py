@@ -87,8 +87,8 @@ class Columns:
                     "" if table.has_types else "; where fractions follow a comma say so (--decimal , or decimal=',')"
                 )
                 raise InputError(
-                    f"features: column {name!r} is not numeric; declare its categories ({name}=a|b|c) or leave it "
-                    f"out{commas}."
+                    f"features: column {name!r} is not numeric; declare its categories (--categorical '{name}=a|b|c', "
+                    f"or categorical={{{name!r}: [...]}}) or leave it out{commas}."
                 )
         for name, categories in self.categorical.items():
             check_declared(categories, table, "categorical", name)
@@ -109,6 +109,15 @@ class Columns:
             x[:, place : place + width] = self._numbers(batch.column(name), name)
             place += width
         return x
+
+    def encode_categories(self, table: Any) -> Any:
+        """An Arrow table of these columns with the encoded features instead of the categorical ones."""
+        made: dict[str, Any] = {}
+        for name in self.features:
+            cells = table.column(name)
+            encoded = self._numbers(cells.combine_chunks(), name).T if name in self.categorical else [cells]
+            made |= zip(self._encoded(name), encoded, strict=True)
+        return pa.table(made)
 
     def _numbers(self, cells: Any, name: str) -> FloatArray:
         categories = self.categorical.get(name)
@@ -144,7 +153,10 @@ def missing(cells: Any) -> NDArray[np.bool_]:
 
 def encode_cells(cells: Any, code: Callable[[Key], int]) -> IntArray:
     """A code for each cell, from its key; 0 where a cell is missing. Every distinct cell is looked at once."""
-    found = plain(cells).dictionary_encode()
+    known = plain(cells)
+    if pa.types.is_null(known.type):
+        return np.zeros(len(known), dtype=np.int64)
+    found = known.dictionary_encode()
     try:
         distinct = found.dictionary.to_pylist()
     except UnicodeDecodeError:  # its text would quote the bytes

@@ -107,7 +107,10 @@ def _numbers(column: Any, name: str) -> FloatArray:
     if column.dtype in TOO_WIDE:
         raise InputError(f"x: column {name!r} has integers of 128 bits; cast it to 64 bits or to floats.")
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-        raise InputError(f"x: column {name!r} is not numeric; encode it or leave it out.")
+        raise InputError(
+            f"x: column {name!r} is not numeric; encode it, declare its categories "
+            f"(scan(..., categorical={{{name!r}: [...]}})), or leave it out."
+        )
     try:
         return np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
 """`scan`: from a name, a pattern or a table to its records."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ def scan(
     memory: int | str | None = None,
     cluster: Any = None,
     decimal: str = ".",
+    categorical: Mapping[str, Sequence[Any]] | None = None,
 ) -> Source:
     """Records in files, or in a table that hands over Arrow batches, read chunk by chunk.
 
@@ -61,6 +62,10 @@ def scan(
         the same names on all workers. The answer is the same to the last bit.
     decimal : {".", ","}
         What stands before the fraction of a number in text files; with a comma, cells are parted by something else.
+    categorical : mapping of str to sequence, optional
+        Public categories of feature columns, the reference first: ``{"ward": ["north", "south"]}``. Each of the others
+        becomes a feature of 0 and 1, whose bounds are known; a cell that was not declared counts as the reference.
+        ``transform`` takes tables with the columns themselves.
 
     Returns
     -------
@@ -77,7 +82,9 @@ def scan(
     """
     limit = bytes_of(memory)
     declared_response(True, classes, response_kind)  # refuses what is no list, and no kind
-    if type(source).__module__.startswith("pyarrow") and hasattr(source, "column"):
+    if any(isinstance(values, str) for values in dict(categorical or {}).values()):
+        raise InputError("categorical: give a list of categories for each column, {'ward': ['north', 'south']}.")
+    if type(source).__module__.startswith("pyarrow") and hasattr(source, "column") and not categorical:
         _refuse_cluster(cluster)
         return _from_table(source, response, features, classes, second or (), response_kind, person)
     from sfumato.sources.files import open_source, source_of
@@ -85,6 +92,7 @@ def scan(
     from sfumato.sources.streams import is_stream, snapshot
 
     options: dict[str, Any] = {
+        "categorical": categorical,
         "second": second or (),
         "response_kind": response_kind,
         "person": person,
