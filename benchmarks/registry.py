@@ -57,6 +57,11 @@ BENCHMARKS = {
     ),
     "cli": Benchmark("what the command line adds to the time of the library", ("cli.md",), start("cli")),
     "dimension": Benchmark("how often n_directions='auto' is right", ("dimension.md",), call("dimension")),
+    "elimination": Benchmark(
+        "what leaving out features that do not show is worth, with privacy and without",
+        ("elimination.md",),
+        call("accuracy", "elimination"),
+    ),
     "federated": Benchmark(
         "what trust is worth over sites, and which schedule a federated descent takes",
         ("federated-schedule.md", "federated-shaped.md", "federated-trust.md"),

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import InputError
+from sfumato.steps.elimination import eliminate
 from sfumato.typing import FloatArray, IntArray, is_whole
 
 EPS = float(np.finfo(np.float64).eps)
@@ -128,9 +129,9 @@ class _Sliced(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         self._check_parameters(X.shape[1])
         rows = slice_rows(y, self.n_slices, categorical=categorical)
-        self.mean_, covariance, slices = moments(X, rows, self._needs_second_moments)
+        self.mean_, self._covariance, slices = moments(X, rows, self._needs_second_moments)
         self.slice_sizes_ = np.array([len(r) for r in rows])
-        W = whitener(covariance, self.mean_, len(X))
+        W = whitener(self._covariance, self.mean_, len(X))
         values, vectors = eigh(self._kernel(slices.whitened(W)))
         # The kernels are positive semidefinite: what is below zero is rounding.
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
@@ -231,6 +232,27 @@ class SIR(_Sliced):
             fit = -n * np.cumsum(np.log(np.maximum(1.0 - values[:visible], EPS)))
             return int(k[np.argmax(fit - np.log(n) * k * (len(values) + n_slices - 1 - k))])
         return super()._choose(values, n, n_slices)
+
+    def sparse_directions(self, penalty: float | None = None) -> FloatArray:
+        """`basis_` without the features that do not show, by backward elimination, as unit rows.
+
+        The error of an eigenvector across itself has about the variance ``(1 - lambda) / (n lambda)`` along every
+        whitened axis. See `sfumato.steps.elimination`; `penalty` is for each feature kept, ``k + 2 log p`` by default.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).standard_normal((2000, 4))
+        >>> SIR(n_directions=1).fit(x, x[:, 0] + x[:, 1]).sparse_directions().round(1)
+        array([[0.7, 0.7, 0. , 0. ]])
+        """
+        check_is_fitted(self)
+        share = np.clip(self.eigenvalues_, EPS, 1.0)
+        error = np.sqrt((1.0 - share + EPS) / (share * self.slice_sizes_.sum()))
+        inverse = np.linalg.pinv(self._covariance, hermitian=True)
+        length = np.sqrt(np.einsum("ki,ij,kj->k", self.basis_, self._covariance, self.basis_))
+        errors = np.outer(error / np.maximum(length, EPS), np.sqrt(np.maximum(np.diag(inverse), 0.0)))
+        return eliminate(self.basis_, errors, self._covariance, penalty)
 
     def _kernel(self, s: Slices) -> FloatArray:
         return (s.means.T * s.shares) @ s.means
