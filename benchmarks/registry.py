@@ -178,6 +178,9 @@ BENCHMARKS = {
         ("peers-budget.md", "peers-budget-pca.md", "peers-budget-real.md"),
         call("peers_budget"),
     ),
+    "normal-scores": Benchmark(
+        "what models keep on private directions of normal scores", ("normal-scores.md",), call("normal_scores")
+    ),
     "peers": Benchmark(
         "the same samples through other people's software and ours", ("peers.json", "docs/peers.md"), call("peers")
     ),

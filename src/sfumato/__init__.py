@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.methods.lda import PrivateLDA as PrivateLDA
     from sfumato.methods.local_sir import LocalSIR as LocalSIR
     from sfumato.methods.multi_sir import PrivateMultiSIR as PrivateMultiSIR
+    from sfumato.methods.normal_scores import PrivateNormalScores as PrivateNormalScores
     from sfumato.methods.pca import PrivatePCA as PrivatePCA
     from sfumato.methods.phd import PrivatePHD as PrivatePHD
     from sfumato.methods.reference import DR as DR
@@ -60,6 +61,7 @@ _HOME = {
     "PrivateDR": "methods.second_order",
     "PrivateLDA": "methods.lda",
     "PrivateMultiSIR": "methods.multi_sir",
+    "PrivateNormalScores": "methods.normal_scores",
     "PrivatePCA": "methods.pca",
     "PrivatePHD": "methods.phd",
     "PrivateSAVE": "methods.second_order",

@@ -104,7 +104,7 @@ class Session:
 
 
 def open_session(
-    estimator: "PrivateReducer", X: Any, y: Any, groups: Any = None, response_kind: ResponseKind | None = None
+    estimator: Any, X: Any, y: Any, groups: Any = None, response_kind: ResponseKind | None = None
 ) -> Session:
     """Check what an estimator with the usual privacy parameters was given; the ledger before the records."""
     budget = budget_of(estimator.epsilon, estimator.delta, estimator.rho)

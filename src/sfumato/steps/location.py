@@ -29,6 +29,7 @@ from sfumato.steps.noisy_histograms import (
     SEEN,
     Estimate,
     likeliest_window,
+    likely_counts,
     likely_end,
     narrowest_half,
     seen_bins,
@@ -57,8 +58,10 @@ STANDARD = 0.5
 """Part of the last histogram, where features are to be standardised, beside the others' 1."""
 ZOOM = 128
 """Bins of a zoom."""
+MOST_SHARE = 0.20
+"""Of the budget that a search takes, where a fit follows; what so few records and features leave to it."""
 HOPELESS, DOUBTFUL = 90.0, 330.0
-"""Least ``n mu / sqrt(p)`` with which bounds are found at all, and with which features far from zero are, too."""
+"""Least ``n mu / sqrt(p)``, at that share, with which bounds are found at all, and features far from zero are, too."""
 STANDARD_BINS = 32
 """Bins from which mean and standard deviation are read."""
 WIDTH = 8.0
@@ -144,7 +147,7 @@ def location_share(known: PartialBounds, n_records: int | None, mu: float) -> fl
         return 0.12 if searches else 0.05
     variance = 2.0 * known.asked.size / max(n_records * min(mu, 1e6), 1e-9) ** 2
     if searches:
-        return float(np.clip(variance / 1e-5, 0.08, 0.20))
+        return float(np.clip(variance / 1e-5, 0.08, MOST_SHARE))
     return float(np.clip(variance / 3e-5, 0.01, 0.10)) if variance < 2.8e-5 else 0.0
 
 
@@ -162,14 +165,18 @@ def assume_bounds(
 
 def searches_in_vain(location: Location, n_records: int, mu: float) -> bool:
     """Whether public numbers say that hardly any bounds will be found."""
-    return bool(n_records * mu < HOPELESS * np.sqrt(location.known.unknown.size))
+    return bool(_clarity(location, n_records, mu) < HOPELESS)
+
+
+def _clarity(location: Location, n_records: int, mu: float) -> float:
+    """``n mu / sqrt(p)``: how far counts of all records stand out of the noise of p histograms, at the usual share."""
+    return float(n_records * mu * np.sqrt(location.share / MOST_SHARE / max(location.known.unknown.size, 1)))
 
 
 def check_search(location: Location, n_records: int | None, mu: float, stacklevel: int = 2) -> None:
     """Refuse a search that public numbers say is in vain, and warn of one that may miss features.
 
-    ``n mu / sqrt(p)`` says how far counts of all records stand out of the noise of p histograms. Where the number of
-    records is private there is nothing to go by.
+    Where the number of records is private there is nothing to go by.
     """
     unknown = location.known.unknown.size
     if n_records is None or not unknown or location.insists:
@@ -180,7 +187,7 @@ def check_search(location: Location, n_records: int | None, mu: float, stackleve
             "bounds, if only of some features ({'age': (0, 120)}), raise epsilon, or insist with bounds='search' "
             "(--bounds search)."
         )
-    if n_records * mu < DOUBTFUL * np.sqrt(unknown):
+    if _clarity(location, n_records, mu) < DOUBTFUL:
         warnings.warn(
             f"bounds: with {n_records} records and this budget, those of {unknown} features are found roughly, "
             "and features far from zero (years, dates, offsets) may be dropped; give bounds for these.",
@@ -227,7 +234,8 @@ def _search(location: Location, n_records: int | None) -> Asking[Located]:
     """
     known = location.known
     lower, upper = np.nan_to_num(known.lower, nan=-1.0), np.nan_to_num(known.upper, nan=1.0)
-    view = _View(lower, upper, np.zeros(known.n_features), np.zeros(known.n_features))
+    middle, step = np.zeros((2, known.n_features))
+    view = _View(lower, upper, middle, step, np.full(known.n_features, 0.5))
     zoomed, asked = known.boxed, known.asked
     view.middle[zoomed] = known.lower[zoomed] / 2 + known.upper[zoomed] / 2
     if known.unknown.size:
@@ -251,12 +259,16 @@ def _search(location: Location, n_records: int | None) -> Asking[Located]:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """Where each feature is looked for: a window, and what is known so far of its middle, to within a step."""
+    """Where each feature is looked for: a window, and what is known so far of its middle, to within a step.
+
+    `above` is the part of the records off the middle that lie above it; a half where that is not known.
+    """
 
     lower: FloatArray
     upper: FloatArray
     middle: FloatArray
     step: FloatArray
+    above: FloatArray
 
     def place(self, columns: IntArray, counts: Release, n: float) -> IntArray:
         """Windows of the features that are far from zero: half of their records are in one or two octaves of a sign."""
@@ -269,6 +281,10 @@ class _View:
         found: IntArray = columns[far]
         self.lower[found], self.upper[found] = np.sort([sign * near, sign * distant], axis=0)
         self.middle[found] = sign * np.sqrt(near * distant)
+        shown = standing_out(counts)
+        sides = np.array([shown[:, :centre].sum(axis=1), shown[:, centre + 1 :].sum(axis=1)])
+        told = ~far & (sides.sum(axis=0) > 0)
+        self.above[columns[told]] = sides[1, told] / sides[:, told].sum(axis=0)
         return found
 
     def zoom(self, columns: IntArray, counts: Release, n: float) -> None:
@@ -290,6 +306,10 @@ class _View:
         self.middle[at] = low[found] / 2 + high[found] / 2
         # Where no part of the window holds half, the records are spread over it: they are told apart to within a bin.
         self.step[columns] = width
+        middle = np.where(found, (first + end) / 2.0, ZOOM / 2.0)
+        lower_part = np.clip(middle[:, None] - np.arange(ZOOM), 0.0, 1.0)
+        below = counts.value[:, 0] + (counts.value[:, 1:-1] * lower_part).sum(axis=1)
+        self.above[columns] = np.clip(1.0 - below / n, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -304,6 +324,19 @@ class Reading:
     def located(self) -> Located:
         """Bounds and units."""
         return _bounds(self.known, self.view, self.counts, self.n_records)
+
+    def distributions(self) -> "Distributions":
+        """How the records of every feature that was asked about are likely to lie around its middle."""
+        n, asked = None if self.n_records is None else float(self.n_records), self.known.asked
+        rows = zip(self.counts.value, self.counts.noise_std, strict=True)
+        likely = np.array([likely_counts(Release(value, noise), n) for value, noise in rows])
+        likely[:, 0] += likely.sum(axis=1) == 0.0
+        below = np.cumsum(likely, axis=1) / likely.sum(axis=1, keepdims=True)
+        step = self.view.step[asked, None]
+        ends = np.maximum(2.0 ** (np.arange(likely.shape[1]) - float(OCTAVES)), step)
+        # What is nearer than a step is spread over it; without one it is at the middle itself.
+        ends, below = np.hstack([0.0 * step, ends]), np.hstack([np.where(step > 0, 0.0, below[:, :1]), below])
+        return Distributions(asked, self.view.middle[asked], self.view.above[asked], ends, below)
 
     def half_widths_again(self, rng: np.random.Generator) -> FloatArray:
         """Half widths that other noise might have told.
@@ -335,6 +368,38 @@ class Reading:
         found = np.full(self.known.n_features, np.inf)
         found[asked] = fourth * _total(self.counts, self.n_records) / np.maximum(second, 1e-300) ** 2
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distributions:
+    """Of some features around their middles, as histograms tell them.
+
+    Attributes
+    ----------
+    columns : ndarray of int
+        Which features.
+    middle, above : ndarray
+        The middle of each, and the part of the records off the middle that lie above it.
+    ends, below : ndarray of shape (features, octaves)
+        Zero and the ends of octaves of distance from the middle, and the part of the records up to there. Where
+        nothing shows all records are taken to be at the middle.
+    """
+
+    columns: IntArray
+    middle: FloatArray
+    above: FloatArray
+    ends: FloatArray
+    below: FloatArray
+
+    def at(self, row: int, off: FloatArray) -> FloatArray:
+        """Part of the records below these differences from the middle; of those at the middle itself half count."""
+        near, above = self.below[row, 0], self.above[row]
+        nearer = np.where(off == 0, near, np.interp(np.abs(off), self.ends[row], self.below[row]))
+        # The middle takes its own part of the ranks, and each side its part of the rest.
+        side = np.where(off > 0, above, above - 1.0)
+        return np.asarray(
+            (1.0 - near) * (1.0 - above) + near / 2.0 + np.sign(off) * near / 2.0 + side * (nearer - near)
+        )
 
 
 def _bounds(known: PartialBounds, view: _View, counts: Release, n_records: int | None) -> Located:
