@@ -104,6 +104,17 @@ class PartialBounds:
     upper: FloatArray
     settled: NDArray[np.bool_]
 
+    def __eq__(self, other: object) -> bool:
+        """By value, nothing known being equal to itself: what was forecast for them once is remembered."""
+        return self._bytes == other._bytes if isinstance(other, PartialBounds) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._bytes)
+
+    @property
+    def _bytes(self) -> tuple[bytes, ...]:
+        return self.lower.tobytes(), self.upper.tobytes(), self.settled.tobytes()
+
     @classmethod
     def nothing(cls, n_features: int) -> "PartialBounds":
         """Nothing is known of any feature."""
