@@ -1,12 +1,13 @@
 """Bounds: the public box a record is clipped to, and the integer grid laid over it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.blocks import along, blocks, side_by_side
 from sfumato.errors import InputError
 from sfumato.typing import FloatArray, IntArray, is_whole
 
@@ -238,12 +239,30 @@ class Grid:
 
     def integers(self, x: FloatArray) -> FloatArray:
         """Integer-valued rows; each entry depends on its own entry of `x` alone."""
-        within = x if self.limits is None else np.clip(x, self.limits[0], self.limits[1])
-        with np.errstate(over="ignore"):
-            scaled: FloatArray = within - self.centre
-            scaled *= 2.0**self.bits / self.half_width
-        np.rint(scaled, out=scaled)
-        return np.clip(scaled, -(2.0**self.bits), 2.0**self.bits, out=scaled)
+        x = np.ascontiguousarray(x)
+        found = np.empty(x.shape)
+        for here in blocks(*x.shape):
+            self._fill(x[here], found[here])
+        return found
+
+    def blocks(self, x: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+        """A few rows at a time: which, and their integers."""
+        x = np.ascontiguousarray(x)
+        for here in blocks(*x.shape):
+            found = np.empty(x[here].shape)
+            self._fill(x[here], found)
+            yield here, found
+
+    def _fill(self, x: FloatArray, found: FloatArray) -> None:
+        scale, most = 2.0**self.bits / self.half_width, 2.0**self.bits
+        for values, scaled in zip(side_by_side(x), side_by_side(found), strict=True):
+            if self.limits is not None:
+                values = np.clip(values, along(self.limits[0], values), along(self.limits[1], values), out=scaled)
+            with np.errstate(over="ignore"):
+                np.subtract(values, along(self.centre, values), out=scaled)
+                scaled *= along(scale, scaled)
+            np.rint(scaled, out=scaled)
+            np.clip(scaled, -most, most, out=scaled)
 
 
 def _numbers(name: str, value: ArrayLike) -> FloatArray:

@@ -177,6 +177,11 @@ def squared_norms(vectors: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->i", vectors, vectors))
 
 
+def column_squares(vectors: FloatArray) -> FloatArray:
+    """The same of columns."""
+    return np.asarray(np.einsum("ij,ij->j", vectors, vectors))
+
+
 SMALL = 128
 """Rows of a matrix whose pairs are remembered."""
 
