@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.typing import FloatArray
@@ -19,8 +18,8 @@ _WIDTH = 2**10
 def blocks(rows: int, columns: int) -> Iterator[slice]:
     """Which rows of a table are worked on together.
 
-    >>> list(blocks(100_000, 1))
-    [slice(0, 65536, None), slice(65536, 100000, None)]
+    >>> list(blocks(200_000, 1))
+    [slice(0, 131072, None), slice(131072, 200000, None)]
     """
     beside = _beside(columns)
     size = -(-max(LEAST_ROWS, NUMBERS // columns) // beside) * beside
@@ -30,6 +29,7 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 def side_by_side(table: FloatArray) -> list[FloatArray]:
     """The rows of a contiguous table, as many of them in one as make a long row; and those left over, one by one.
 
+    >>> import numpy as np
     >>> [part.shape for part in side_by_side(np.zeros((205, 10)))]
     [(2, 1020), (1, 10)]
     """
@@ -42,10 +42,11 @@ def side_by_side(table: FloatArray) -> list[FloatArray]:
 def along(vector: Array, part: FloatArray) -> Array:
     """A number for each column of a table, as often as a row of `side_by_side` has rows of the table.
 
+    >>> import numpy as np
     >>> along(np.array([1.0, 2.0]), np.zeros((3, 4)))
     array([1., 2., 1., 2.])
     """
-    return cast(Array, np.broadcast_to(vector, (part.shape[1] // len(vector), len(vector))).reshape(-1))
+    return cast(Array, vector[None].repeat(part.shape[1] // len(vector), axis=0).reshape(-1))
 
 
 def _beside(columns: int) -> int:
