@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.typing import FloatArray
@@ -29,7 +30,6 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 def side_by_side(table: FloatArray) -> list[FloatArray]:
     """The rows of a contiguous table, as many of them in one as make a long row; and those left over, one by one.
 
-    >>> import numpy as np
     >>> [part.shape for part in side_by_side(np.zeros((205, 10)))]
     [(2, 1020), (1, 10)]
     """
@@ -42,11 +42,19 @@ def side_by_side(table: FloatArray) -> list[FloatArray]:
 def along(vector: Array, part: FloatArray) -> Array:
     """A number for each column of a table, as often as a row of `side_by_side` has rows of the table.
 
-    >>> import numpy as np
     >>> along(np.array([1.0, 2.0]), np.zeros((3, 4)))
     array([1., 2., 1., 2.])
     """
     return cast(Array, vector[None].repeat(part.shape[1] // len(vector), axis=0).reshape(-1))
+
+
+def clip_along(part: FloatArray, lowest: FloatArray, highest: FloatArray) -> None:
+    """Move numbers to the nearest bound of their column, in place; numpy takes a third of the time for equal bounds."""
+    if (lowest == lowest[0]).all() and (highest == highest[0]).all():
+        np.clip(part, lowest[0], highest[0], out=part)
+    else:
+        np.maximum(part, along(lowest, part), out=part)
+        np.minimum(part, along(highest, part), out=part)
 
 
 def _beside(columns: int) -> int:

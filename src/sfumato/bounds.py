@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.blocks import along, blocks, side_by_side
+from sfumato.blocks import along, blocks, clip_along, side_by_side
 from sfumato.errors import InputError
 from sfumato.typing import FloatArray, IntArray, is_whole
 
@@ -239,30 +239,42 @@ class Grid:
 
     def integers(self, x: FloatArray) -> FloatArray:
         """Integer-valued rows; each entry depends on its own entry of `x` alone."""
-        x = np.ascontiguousarray(x)
         found = np.empty(x.shape)
-        for here in blocks(*x.shape):
-            self._fill(x[here], found[here])
+        for here, block in self.blocks(x):
+            found[here] = block
         return found
 
     def blocks(self, x: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
         """A few rows at a time: which, and their integers."""
-        x = np.ascontiguousarray(x)
+        x, factor, (lowest, highest) = np.ascontiguousarray(x), self._factor, self._ends
         for here in blocks(*x.shape):
             found = np.empty(x[here].shape)
-            self._fill(x[here], found)
+            for values, scaled in zip(side_by_side(x[here]), side_by_side(found), strict=True):
+                self._scale(values, along(self.centre, values), along(factor, values), scaled)
+                clip_along(scaled, lowest, highest)
             yield here, found
 
-    def _fill(self, x: FloatArray, found: FloatArray) -> None:
-        scale, most = 2.0**self.bits / self.half_width, 2.0**self.bits
-        for values, scaled in zip(side_by_side(x), side_by_side(found), strict=True):
-            if self.limits is not None:
-                values = np.clip(values, along(self.limits[0], values), along(self.limits[1], values), out=scaled)
-            with np.errstate(over="ignore"):
-                np.subtract(values, along(self.centre, values), out=scaled)
-                scaled *= along(scale, scaled)
-            np.rint(scaled, out=scaled)
-            np.clip(scaled, -most, most, out=scaled)
+    @property
+    def _factor(self) -> FloatArray:
+        return np.asarray(2.0**self.bits / self.half_width)
+
+    @property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest integer of each feature: differences, products and roundings are monotone, so whoever is
+        moved to the limits before becomes what is moved to the limits' integers after.
+        """
+        most = np.full(self.n_features, 2.0**self.bits)
+        if self.limits is None:
+            return -most, most
+        ends = self._scale(self.limits, self.centre, self._factor, np.empty(self.limits.shape))
+        return np.clip(ends[0], -most, most), np.clip(ends[1], -most, most)
+
+    @staticmethod
+    def _scale(x: FloatArray, centre: FloatArray, factor: FloatArray, out: FloatArray) -> FloatArray:
+        with np.errstate(over="ignore"):
+            np.subtract(x, centre, out=out)
+            out *= factor
+        return np.rint(out, out=out)
 
 
 def _numbers(name: str, value: ArrayLike) -> FloatArray:

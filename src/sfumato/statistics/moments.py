@@ -84,11 +84,11 @@ class Moments(BoundedSum):
         return f"sum and second moment of the records clipped to radius {self.radius:.4g}"
 
     def of(self, records: Records) -> IntArray:
-        p = self.source.n_features
+        p, scale = self.source.n_features, UNITS / (self.radius * 2.0**self.source.bits)
         sums, squares = np.zeros(p), np.zeros((p, p))
         for _, x in self.source.blocks(records.x):
-            x *= UNITS / (self.radius * 2.0**self.source.bits)
-            round_within(x, p)
+            x *= scale
+            round_within(x, p, reach=scale * 2.0**self.source.bits)
             shrink_into_ball(x, squared_norms(x), float(UNITS))
             sums += np.ones(len(x)) @ x
             squares += x.T @ x

@@ -100,13 +100,18 @@ class Whitening:
 
     def _compute(self, records: Records) -> "_Whitened":
         p, n = len(self.mean), len(records)
-        mean, matrix = np.rint(np.clip(self.mean, -1.0, 1.0) * 2.0**self.source.bits), self.integer_matrix
+        matrix, scale = self.integer_matrix, self.matrix_unit * self.unit / 2.0**self.source.bits
+        mean = np.rint(np.clip(self.mean, -1.0, 1.0) * 2.0**self.source.bits)
+        shift, reach = (
+            (matrix @ mean)[:, None],
+            scale * 2.0 ** (self.source.bits + 1) * np.abs(matrix).sum(axis=1).max(),
+        )
         found = _Whitened(np.full((p + 1, n), self.unit, dtype=np.int16), np.empty(n, dtype=np.uint32))
         for here, x in self.source.blocks(records.x):
-            x -= mean
             z = matrix @ x.T
-            z *= self.matrix_unit * self.unit / 2.0**self.source.bits
-            round_within(z, p)
+            z -= shift
+            z *= scale
+            round_within(z, p, reach)
             z *= shrinkage(column_squares(z), self.cap * self.unit)
             np.trunc(z, out=z)
             found.columns[:-1, here] = z
