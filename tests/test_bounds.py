@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Bounds, InputError
+from sfumato.bounds import PartialBounds
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -77,3 +78,11 @@ def test_the_grid_reaches_from_bound_to_bound(lower, upper):
 def test_the_grid_is_monotone():
     x = np.sort(np.random.default_rng(0).normal(size=1000))[:, None]
     assert (np.diff(Bounds(-1, 1).grid(1).integers(x), axis=0) >= 0).all()
+
+
+def test_partial_bounds_that_say_the_same_are_equal_so_that_forecasts_are_remembered():
+    known, again = (PartialBounds.of({"a": (0, 1), "b": range(4)}, 3, ["a", "b", "c"]) for _ in range(2))
+    assert known == again
+    assert hash(known) == hash(again)
+    assert known != PartialBounds.of(Bounds(0, 1), 3)
+    assert known != PartialBounds(known.lower, known.upper, ~known.settled)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.records import Records, is_finite
+from sfumato.records import Memory, Records, is_finite
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -49,3 +49,29 @@ def test_derived_values_are_dropped_with_their_key():
     assert len(records._kept) == 1
     del key
     assert len(records._kept) == 0
+
+
+class Map:
+    """Anything that room is claimed for."""
+
+
+def test_features_are_lent_room_until_something_else_claims_it():
+    memory, x, maps = Memory(1_000), np.zeros((10, 3)), [Map() for _ in range(4)]
+    loans = [memory.lend(x, leave=200) for _ in range(4)]
+    assert [loan.x is not None for loan in loans] == [True, True, True, False]  # 720 of the 800 that may be lent
+    assert memory.claim(maps[0], 280) and memory.taken == 1_000
+    assert memory.claim(maps[1], 300) and [loan.x is None for loan in loans] == [True, True, False, True]
+    assert not memory.claim(maps[2], 421) and loans[2].x is not None  # nothing gives way in vain
+    assert memory.claim(maps[3], 420) and loans[2].x is None and memory.taken == 1_000
+    del loans, maps
+    assert memory.taken == 0
+
+
+def test_nothing_is_lent_beyond_the_limit_and_a_loan_ends_with_its_chunk():
+    memory, x, held = Memory(300), np.zeros((10, 3)), Map()
+    assert memory.claim(held, 100) and memory.lend(x, leave=0).x is None
+    del held
+    loan = memory.lend(x, leave=0)
+    assert loan.x is x and memory.lend(x, leave=0).x is None
+    del loan
+    assert memory.taken == 0

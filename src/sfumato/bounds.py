@@ -1,12 +1,13 @@
 """Bounds: the public box a record is clipped to, and the integer grid laid over it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sfumato.blocks import along, blocks, clip_along, side_by_side
 from sfumato.errors import InputError
 from sfumato.typing import FloatArray, IntArray, is_whole
 
@@ -103,6 +104,17 @@ class PartialBounds:
     lower: FloatArray
     upper: FloatArray
     settled: NDArray[np.bool_]
+
+    def __eq__(self, other: object) -> bool:
+        """By value, nothing known being equal to itself: what was forecast for them once is remembered."""
+        return self._bytes == other._bytes if isinstance(other, PartialBounds) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._bytes)
+
+    @property
+    def _bytes(self) -> tuple[bytes, ...]:
+        return self.lower.tobytes(), self.upper.tobytes(), self.settled.tobytes()
 
     @classmethod
     def nothing(cls, n_features: int) -> "PartialBounds":
@@ -227,12 +239,42 @@ class Grid:
 
     def integers(self, x: FloatArray) -> FloatArray:
         """Integer-valued rows; each entry depends on its own entry of `x` alone."""
-        within = x if self.limits is None else np.clip(x, self.limits[0], self.limits[1])
+        found = np.empty(x.shape)
+        for here, block in self.blocks(x):
+            found[here] = block
+        return found
+
+    def blocks(self, x: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+        """A few rows at a time: which, and their integers."""
+        x, factor, (lowest, highest) = np.ascontiguousarray(x), self._factor, self._ends
+        for here in blocks(*x.shape):
+            found = np.empty(x[here].shape)
+            for values, scaled in zip(side_by_side(x[here]), side_by_side(found), strict=True):
+                self._scale(values, along(self.centre, values), along(factor, values), scaled)
+                clip_along(scaled, lowest, highest)
+            yield here, found
+
+    @property
+    def _factor(self) -> FloatArray:
+        return np.asarray(2.0**self.bits / self.half_width)
+
+    @property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest integer of each feature: differences, products and roundings are monotone, so whoever is
+        moved to the limits before becomes what is moved to the limits' integers after.
+        """
+        most = np.full(self.n_features, 2.0**self.bits)
+        if self.limits is None:
+            return -most, most
+        ends = self._scale(self.limits, self.centre, self._factor, np.empty(self.limits.shape))
+        return np.clip(ends[0], -most, most), np.clip(ends[1], -most, most)
+
+    @staticmethod
+    def _scale(x: FloatArray, centre: FloatArray, factor: FloatArray, out: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
-            scaled: FloatArray = within - self.centre
-            scaled *= 2.0**self.bits / self.half_width
-        np.rint(scaled, out=scaled)
-        return np.clip(scaled, -(2.0**self.bits), 2.0**self.bits, out=scaled)
+            np.subtract(x, centre, out=out)
+            out *= factor
+        return np.rint(out, out=out)
 
 
 def _numbers(name: str, value: ArrayLike) -> FloatArray:

@@ -46,15 +46,44 @@ class Memory:
     def __init__(self, limit: float) -> None:
         self.limit = limit
         self._used: WeakKeyDictionary[object, int] = WeakKeyDictionary()
+        self._lent: WeakKeyDictionary[Loan, int] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
+    @property
+    def taken(self) -> int:
+        """How many bytes are kept."""
+        return sum(self._used.values()) + sum(self._lent.values())
+
     def claim(self, key: object, size: int) -> bool:
-        """Whether `size` more bytes may be kept for as long as `key` is there."""
+        """Whether `size` more bytes may be kept for as long as `key` is there. What was lent gives way."""
         with self._lock:
             if sum(self._used.values()) + size > self.limit:
                 return False
+            for loan in list(self._lent):  # those first that a pass has done with, or decodes next
+                if self.taken + size <= self.limit:
+                    break
+                loan.x = None
+                del self._lent[loan]
             self._used[key] = self._used.get(key, 0) + size
             return True
+
+    def lend(self, x: FloatArray, leave: float) -> "Loan":
+        """Room for a chunk of the features, until something else claims it; so many bytes are not lent at all."""
+        with self._lock:
+            loan, lent = Loan(), sum(self._lent.values())
+            if lent + x.nbytes <= self.limit - leave and self.taken + x.nbytes <= self.limit:
+                loan.x = x
+                self._lent[loan] = x.nbytes
+            return loan
+
+
+class Loan:
+    """Features that are kept for the time being; None where there was no room, or no longer is."""
+
+    __slots__ = ("__weakref__", "x")
+
+    def __init__(self) -> None:
+        self.x: FloatArray | None = None
 
 
 UNLIMITED = Memory(float("inf"))

@@ -150,9 +150,9 @@ def shrinkage(squared_norms: FloatArray, radius: float) -> FloatArray:
     It is taken 2**-40 too small, far more than the few roundings (2**-52 each) of the square root, the quotient and
     the product. Every vector takes the same operations, so the time does not tell how many were shortened.
     """
-    length = np.sqrt(squared_norms)
-    np.maximum(length, radius / 2.0, out=length)  # nothing is divided by zero
-    return np.minimum(radius * (1.0 - 2.0**-40) / length, 1.0)
+    shorter, length = radius * (1.0 - 2.0**-40), np.sqrt(squared_norms)
+    np.maximum(length, shorter, out=length)  # a quotient of equals is 1
+    return np.divide(shorter, length, out=length)
 
 
 def shrink_into_ball(vectors: FloatArray, squared_norms: FloatArray, radius: float) -> FloatArray:
@@ -165,16 +165,24 @@ def shrink_into_ball(vectors: FloatArray, squared_norms: FloatArray, radius: flo
     return np.trunc(vectors, out=vectors)
 
 
-def round_within(values: FloatArray, columns: int) -> FloatArray:
-    """Round to integers in place, cut so that a row's squared length stays exact (below 2**53)."""
+def round_within(values: FloatArray, columns: int, reach: float = np.inf) -> FloatArray:
+    """Round to integers in place, cut so that a row's squared length stays exact (below 2**53).
+
+    Where they surely are at most `reach` in absolute value there may be nothing to cut.
+    """
     largest = 2.0 ** ((52 - columns.bit_length()) // 2)
     np.rint(values, out=values)
-    return np.clip(values, -largest, largest, out=values)
+    return values if reach <= largest / 2.0 else np.clip(values, -largest, largest, out=values)
 
 
 def squared_norms(vectors: FloatArray) -> FloatArray:
     """Row-wise squared lengths; exact for integer rows while they stay below 2**53."""
     return np.asarray(np.einsum("ij,ij->i", vectors, vectors))
+
+
+def column_squares(vectors: FloatArray) -> FloatArray:
+    """The same of columns."""
+    return np.asarray(np.einsum("ij,ij->j", vectors, vectors))
 
 
 SMALL = 128

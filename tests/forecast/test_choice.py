@@ -6,6 +6,7 @@ from tests.clock import quickest
 
 from sfumato import Bounds, PrivatePCA, PrivateSIR, subspace_distance
 from sfumato.forecast import forecast
+from sfumato.forecast.prospect import _choose
 
 pytestmark = pytest.mark.judged
 BOX = Bounds(-3, 3)
@@ -68,6 +69,15 @@ def test_over_all_numbers_of_records_the_descent_loses_less(p, epsilon):
 def test_the_choice_takes_milliseconds():
     assert quickest(lambda i: PrivateSIR(bounds=BOX).explain(700 + i, 20), 0.3)[0] < 0.3  # 70 ms on an idle machine
     assert PrivateSIR(bounds=BOX).explain(20_000, 500).recommended == "descent"  # too wide for a forecast
+
+
+def test_a_choice_is_made_once_for_the_same_public_numbers():
+    for bounds in (BOX, None, {0: (0, 1)}):
+        before = _choose.cache_info()
+        choices = [PrivateSIR(bounds=bounds).explain(5_123, 4).fit.method for _ in range(2)]
+        after = _choose.cache_info()
+        assert choices[0] == choices[1]
+        assert after.misses - before.misses <= 1 <= after.hits - before.hits
 
 
 def test_classes_have_a_recommendation_too():

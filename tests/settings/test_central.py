@@ -12,9 +12,10 @@ from sfumato.errors import InputError
 from sfumato.records import Records, Response
 from sfumato.settings.central import Central
 from sfumato.sources import MOST_ROWS, ArraySource, Source, chunk_rows
+from sfumato.sources.columns import Columns
 from sfumato.sources.files import open_source
 from sfumato.sources.formats import ParquetTable
-from sfumato.statistics.histograms import Bins, OctaveHistograms, ResponseHistogram
+from sfumato.statistics.histograms import Bins, NormHistogram, OctaveHistograms, ResponseHistogram
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 
@@ -126,11 +127,39 @@ def test_what_is_kept_is_not_decoded_again_and_stays_within_the_memory_given(ask
         seen.clear()
         sums.append(adder.sum(slices))
         decoded.append(len(seen))
-        assert sum(source._memory._used.values()) <= kept
+        assert source._memory.taken <= kept
         expected = sums[0] if expected is None else expected
         assert all(np.array_equal(each, expected) for each in sums)
     assert decoded[0] == 8 and decoded[-1] == 0 and decoded == sorted(decoded, reverse=True)
     assert 0 < decoded[1] < 8
+
+
+def test_features_are_kept_as_far_as_there_is_room_the_last_of_each_part(tmp_path, monkeypatch):
+    rng, path, decoded = np.random.default_rng(0), tmp_path / "t.parquet", []
+    rows, slices = 8 * 20, {"a": rng.normal(size=320), "b": rng.normal(size=320), "y": rng.normal(size=320)}
+    pq.write_table(pa.table(slices), path, row_group_size=rows)
+    monkeypatch.setattr("sfumato.sources.files.chunk_rows", lambda n_features: 20)
+    working, encode = scan(path, response="y").working, Columns.encode
+    monkeypatch.setattr(Columns, "encode", lambda self, batch: decoded.append(1) or encode(self, batch))
+    whitening = Whitening(Bounds(-5, 5).grid(2), np.eye(2), np.zeros(2), 3.0)
+    whitened = SlicedMoments(whitening, QUERY.bins, np.arange(3), 3)
+    expected, counts = None, []
+    for numbers in (0, 2, 3, 4, 9):  # so many for each record: two are for its response and bins, two are its features
+        source = scan(path, response="y", memory=working + 8 * 320 * numbers)
+        adder, decodes = Central(source, threads=1), []
+        adder.check()
+        sums = []
+        for query in (OctaveHistograms(2), NormHistogram(whitening.source), whitened, whitened):
+            decoded.clear()
+            sums.append(adder.sum(query))
+            decodes.append(len(decoded))
+            assert source._memory.taken <= 8 * 320 * numbers
+        counts.append(decodes)
+        expected = expected or sums
+        assert all(map(np.array_equal, sums, expected))
+    assert counts[0] == [16, 16, 16, 16] and counts[1][:2] == [16, 16]  # nothing is kept, or only responses
+    assert counts[2][:2] == [8, 8] and counts[3][:2] == [0, 0]  # half of the features, all of them
+    assert counts[4] == [0, 0, 0, 0]
 
 
 def test_a_file_that_changes_between_two_passes_is_refused(tmp_path):

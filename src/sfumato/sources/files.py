@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.cells import Key, keys_of, name, position
 from sfumato.errors import InputError
 from sfumato.people import MISSING_ID, Tally, keys
-from sfumato.records import Kept, Memory, Records, Response, is_finite
+from sfumato.records import Kept, Loan, Memory, Records, Response, is_finite
 from sfumato.sources.base import Source, chunk_rows, kept_bytes, working_bytes
 from sfumato.sources.columns import CONVERT, Columns, check_declared, encode_cells, missing, numbers
 from sfumato.sources.formats import open_tables
@@ -70,8 +70,8 @@ class FileSource(Source):
         are skipped.
     memory : int, optional
         Bytes that the process may take, `working` ones included. The first pass decodes everything and checks it. Later
-        ones decode only the columns that a question touches, and nothing of what was kept: all features if they fit,
-        else the responses and what questions have in common (the whitened integers), as far as there is room.
+        ones decode only the columns that a question touches, and nothing of what was kept: responses, what questions
+        have in common (the whitened integers), and as much of the features as there is room for beside them.
 
     Attributes
     ----------
@@ -239,9 +239,23 @@ class FileSource(Source):
         return chunk_rows(self.n_features)
 
     @cached_property
-    def _fits(self) -> bool:
-        """Whether all features may stay in memory, beside their whitened integers."""
-        return 1.5 * sum(table.size(self.n_features + 1) for table in self._tables) <= self._memory.limit
+    def _reserve(self) -> float:
+        """Bytes that features leave free: two numbers of each record, its response and the bins that it may lie in."""
+        return 2.0 * sum(table.size(self.n_features + 1) for table in self._tables) / (self.n_features + 1)
+
+    @cached_property
+    def _kept_part(self) -> float:
+        """The part of the features that may stay in memory until there is something better to keep."""
+        whole = self._reserve * self.n_features / 2.0
+        return (self._memory.limit - self._reserve) / max(whole, 1.0)
+
+    def _stays(self, place: Place, row: int) -> bool:
+        """Whether features from a row on may stay: the last ones of each part, as whoever reads decodes from its begin.
+
+        Where it is not known how many rows a part has, all or none.
+        """
+        rows = self._tables[place.table].rows(place.part)
+        return self._kept_part >= 1.0 or (rows is not None and row >= (1.0 - self._kept_part) * rows)
 
     def _read_first(self, place: Place, k: int, stream: "_Stream") -> Records | None:
         """All columns of a slice at once, every value checked; what the next pass needs is remembered."""
@@ -267,14 +281,9 @@ class FileSource(Source):
             known.chunks[k] = None
             return None
         x, y = rows.of(x), rows.of(y)
-        known.chunks[k] = _Chunk(
-            rows,
-            x if self._fits and self._memory.claim(known, x.nbytes) else None,
-            y.copy()
-            if self.has_response and self._memory.claim(known, y.nbytes)
-            else None,  # Arrow's blocks are larger
-            kept,
-        )
+        own = self.has_response and self._memory.claim(known, y.nbytes)
+        lent = self._memory.lend(x, self._reserve) if self._stays(place, begin) else Loan()
+        known.chunks[k] = _Chunk(rows, lent, y.copy() if own else None, kept)  # Arrow's blocks are larger
         return Records(x, y, kept)
 
     def _read_again(
@@ -286,7 +295,8 @@ class FileSource(Source):
         y = np.zeros(chunk.rows.count()) if chunk.y is None else chunk.y
         if chunk.y is None and self.has_response:
             y = chunk.rows.of(self._responses(responses.all_of(chunk.rows), self._tables[place.table])[0])
-        return Records(partial(self._features, features, chunk) if chunk.x is None else chunk.x, y, chunk.kept)
+        x = chunk.lent.x
+        return Records(partial(self._features, features, chunk) if x is None else x, y, chunk.kept)
 
     def _features(self, stream: "_Stream", chunk: "_Chunk") -> FloatArray:
         x = chunk.rows.of(self._all.encode(stream.all_of(chunk.rows)))
@@ -356,7 +366,7 @@ class _Chunk(NamedTuple):
     """A chunk of records: where it is, and what was kept of it."""
 
     rows: _RowRange
-    x: FloatArray | None
+    lent: Loan
     y: FloatArray | IntArray | None
     kept: Kept
 

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins, LengthHistogram
+from sfumato.statistics.lookup import places
 from sfumato.statistics.whitening import Whitening
-from sfumato.sums import BoundedSum, as_integers, shrinkage
+from sfumato.sums import BoundedSum, as_integers, column_squares, shrinkage
 from sfumato.typing import FloatArray, IntArray
 
 RESIDUAL_UNITS = 2.0**13
@@ -18,8 +19,8 @@ LARGEST = 2.0**20
 """Residual coordinates are cut here (128 expected lengths), so that squared lengths are exact."""
 LARGEST_COEFFICIENT = 2.0**10
 _MANY = 64
-_BLOCK, _LEAST_ROWS = 2**19, 2**9
-"""Numbers of e that are worked on together, 4 MiB, and the fewest records."""
+_BLOCK, _LEAST_ROWS = 2**18, 2**9
+"""Numbers of z and e that are worked on together, 2 MiB, and the fewest records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,41 +52,46 @@ class Residual:
         """What one grid unit of e is worth."""
         return self.scale / RESIDUAL_UNITS
 
-    def integers(self, records: Records) -> tuple[FloatArray, FloatArray]:
-        """Integers z, a row per record (n, p + 1), and e, a column per record (q, n): long rows are faster to work on.
+    def blocks(self, records: Records) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """z (p + 1, rows), e (q, rows) and ``|z|^2 |e|^2`` of a few records at a time, each of them a column.
 
         C is an integer multiple of 2**-bits, so ``C^T z`` is exact; f is rounded to the same grid.
         """
-        z, index = self.whitening.integers(records), self.bins.index(records)
-        return z, self._residuals(z, index)
-
-    def blocks(self, records: Records) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """z, e and ``|z|^2 |e|^2`` of a few records at a time, so that e stays small where y has many classes."""
-        z, squares = self.whitening.integers(records), self.whitening.squared_norms(records)
-        index = self.bins.index(records)
-        rows = max(_LEAST_ROWS, _BLOCK // self.table.shape[1])
-        for begin in range(0, len(z), rows):
-            here = slice(begin, begin + rows)
-            e = self._residuals(z[here], index[here])
-            yield z[here], e, squares[here] * np.einsum("ij,ij->j", e, e)
-
-    def _residuals(self, z: FloatArray, index: NDArray[np.int16]) -> FloatArray:
-        bits = min(20, 25 - z.shape[1].bit_length())
-        e = np.rint(self.table * (self.whitening.unit * 2.0**bits)).T
-        if not self.coefficients.any():  # the first step: e is a function of the bin alone
-            of_bins = self._rounded(e, bits)
-            wide = len(of_bins) > _MANY  # whole rows of the table are copied faster than single numbers are picked
-            return np.ascontiguousarray(of_bins.T).take(index, axis=0).T if wide else of_bins.take(index, axis=1)
-        bounded = np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT)
-        e = e.take(index, axis=1)
-        e -= np.rint(bounded * 2.0**bits).T @ z.T
-        return self._rounded(e, bits)
+        index, (p1, q) = self.bins.index(records), self.coefficients.shape
+        bits = min(20, 25 - p1.bit_length())
+        f = np.rint(self.table * (self.whitening.unit * 2.0**bits)).T
+        c = np.rint(np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT) * 2.0**bits).T
+        of_bins = None if self.coefficients.any() else _Taken(self._rounded(f, bits))
+        for here, z, squares in self.whitening.blocks(records, max(_LEAST_ROWS, _BLOCK // (p1 + 2 * q))):
+            if of_bins is not None:  # the first step: e is a function of the bin alone
+                e, lengths = of_bins.at(index[here])
+            else:
+                e = f.take(index[here], axis=1)
+                e -= c @ z
+                self._rounded(e, bits)
+                lengths = column_squares(e)
+            squares *= lengths
+            yield z, e, squares
 
     def _rounded(self, e: FloatArray, bits: int) -> FloatArray:
         """In grid units, cut to what is exact; in place."""
         e /= self.whitening.unit * 2.0**bits * self.unit
         np.rint(e, out=e)
         return np.clip(e, -LARGEST, LARGEST, out=e)
+
+
+class _Taken:
+    """Columns of a table (q, bins) and their squared lengths, at the bins of some records."""
+
+    def __init__(self, table: FloatArray) -> None:
+        self._columns, self._squares = table, column_squares(table)
+        # whole rows of a long table are copied faster than single numbers are picked
+        self._rows = np.ascontiguousarray(table.T) if len(table) > _MANY else None
+
+    def at(self, index: NDArray[np.int16]) -> tuple[FloatArray, FloatArray]:
+        """A column for each of them (q, n), and its squared length."""
+        taken = self._columns.take(index, axis=1) if self._rows is None else self._rows.take(index, axis=0).T
+        return taken, self._squares.take(index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,7 @@ class ResidualHistogram(LengthHistogram):
         edges = (self.sizes[:-1] / unit) ** 2
         counts = np.zeros(self.BINS, dtype=np.int64)
         for _, _, squared in self.residual.blocks(records):
-            counts += np.bincount(np.searchsorted(edges, squared), minlength=self.BINS)
+            counts += np.bincount(places(edges, squared), minlength=self.BINS)
         return counts
 
 
@@ -156,8 +162,8 @@ class ResidualProduct(BoundedSum):
         return f"residual products, {rows} x {columns}, each record at most {self.size:.4g} sqrt({rows})"
 
     def of(self, records: Records) -> IntArray:
-        total = np.zeros(self.shape[::-1])
+        total, limit = np.zeros(self.shape[::-1]), self.limit
         for z, e, squared in self.residual.blocks(records):
-            e *= shrinkage(squared, self.limit)
-            total += np.trunc(e, out=e) @ z
+            e *= shrinkage(squared, limit)
+            total += np.trunc(e, out=e) @ z.T
         return as_integers(total.T)

@@ -6,13 +6,16 @@ sqrt(2 m). Both are attained.
 """
 
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.blocks import along, blocks, side_by_side
 from sfumato.bounds import Grid
 from sfumato.records import Records
+from sfumato.statistics.lookup import places
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum, squared_norms
 from sfumato.typing import FloatArray, IntArray, Relation
@@ -46,7 +49,7 @@ class Bins:
     def _index(self, y: FloatArray | IntArray) -> NDArray[np.int16]:
         if self.categories is not None:
             return y.astype(np.int16)
-        return np.searchsorted(self.edges, y, side="right").astype(np.int16)
+        return places(self.edges, y, "right").astype(np.int16)
 
 
 class Histogram(BoundedSum):
@@ -127,8 +130,10 @@ class NormHistogram(LengthHistogram):
 
     def of(self, records: Records) -> IntArray:
         edges = (self.radii[:-1] * 2.0**self.source.bits) ** 2
-        index = np.searchsorted(edges, squared_norms(self.source.integers(records.x)))
-        return np.bincount(index, minlength=self.BINS)
+        lengths = np.empty(len(records))
+        for here, x in self.source.blocks(records.x):
+            lengths[here] = squared_norms(x)
+        return np.bincount(places(edges, lengths), minlength=self.BINS)
 
 
 class FeatureHistograms(BoundedSum):
@@ -160,9 +165,8 @@ class OctaveHistograms(FeatureHistograms):
         return f"histogram of the order of magnitude of each feature, {OCTAVE_BINS} bins"
 
     def of(self, records: Records) -> IntArray:
-        octave = _octave_of(records.x)
-        octave += _first_bin(self.shape)
-        return _counts(octave, self.shape)
+        first = _first_bin(self.shape)
+        return _counts(self.shape, (_octave_of(part) + along(first, part) for part in _parts(records.x)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +190,16 @@ class LinearHistograms(FeatureHistograms):
 
     def of(self, records: Records) -> IntArray:
         with np.errstate(over="ignore"):
-            position = records.x - self.lower
-            position *= self.bins / (self.upper - self.lower)
+            scale: FloatArray = self.bins / (self.upper - self.lower)
+            first = np.add(_first_bin(self.shape), 1.0, dtype=np.float64)
+            return _counts(self.shape, (self._bin(part, scale, first) for part in _parts(records.x)))
+
+    def _bin(self, x: FloatArray, scale: FloatArray, first: FloatArray) -> NDArray[np.int32]:
+        position = x - along(self.lower, x)
+        position *= along(scale, x)
         np.clip(position, -1, self.bins, out=position)
-        position += _first_bin(self.shape) + 1.0  # not negative any more: the conversion to integers is a floor
-        return _counts(position.astype(np.int64), self.shape)
+        position += along(first, x)  # not negative any more: the conversion to integers is a floor
+        return position.astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,12 +224,19 @@ class DistanceHistograms(FeatureHistograms):
         return f"histogram of the distance of each feature from its middle, {self.shape[1]} bins"
 
     def of(self, records: Records) -> IntArray:
+        first = _first_bin(self.shape) - _LEAST_EXPONENT
         with np.errstate(over="ignore"):
-            distance = np.abs(records.x - self.middle)
-        octave = _octave_of(distance) - (2 * OCTAVES + 1)
-        octave[distance < self.step] = 0
-        octave += _first_bin(self.shape)
-        return _counts(octave, self.shape)
+            return _counts(self.shape, (self._bin(part, first) for part in _parts(records.x)))
+
+    def _bin(self, x: FloatArray, first: IntArray) -> IntArray:
+        distance = x - along(self.middle, x)
+        np.abs(distance, out=distance)
+        np.copyto(distance, 0.0, where=distance < along(self.step, x))
+        np.clip(distance, 2.0 ** (-OCTAVES - 1), 2.0**OCTAVES, out=distance)
+        octave = distance.view(np.int64)
+        octave >>= _FRACTION_BITS
+        octave += along(first, x)
+        return octave
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +271,14 @@ class ProjectionHistogram(Histogram):
         scale = 2.0 ** min(20, 36 - z.shape[1].bit_length())
         position = z @ np.rint(self.direction / np.linalg.norm(self.direction) * scale)
         inner = self.edges[1:-1] * (self.whitening.unit * scale)
-        column = np.searchsorted(inner, position, side="right")
+        column = places(inner, position, "right")
         cell = column * self.n_groups + self.group_of[self.bins.index(records)]
         return np.bincount(cell, minlength=self.columns * self.n_groups).reshape(self.shape)
 
 
+_FRACTION_BITS = 52
+_LEAST_EXPONENT = 1023 - OCTAVES - 1
+"""Of a float64: the bits below its exponent, and the exponent, as they hold it, of numbers just below 2**-40."""
 _TOP = 3 if sys.byteorder == "little" else 0
 """Which 16 bits of a float64 hold its sign and exponent (and, below them, four bits of the fraction)."""
 
@@ -296,6 +315,15 @@ def _first_bin(shape: tuple[int, ...]) -> IntArray:
     return np.arange(features) * bins
 
 
-def _counts(index: IntArray, shape: tuple[int, ...]) -> IntArray:
-    """Histograms of a table of such bin numbers."""
-    return np.bincount(index.ravel(), minlength=shape[0] * shape[1]).reshape(shape)
+def _parts(x: FloatArray) -> Iterator[FloatArray]:
+    """A table in pieces that fit the cache, rows side by side."""
+    x = np.ascontiguousarray(x)
+    return (part for here in blocks(*x.shape) for part in side_by_side(x[here]))
+
+
+def _counts(shape: tuple[int, ...], pieces: Iterable[IntArray | NDArray[np.int32]]) -> IntArray:
+    """Histograms of such bin numbers."""
+    total = np.zeros(shape[0] * shape[1], dtype=np.int64)
+    for index in pieces:
+        total += np.bincount(index.ravel(), minlength=len(total))
+    return total.reshape(shape)

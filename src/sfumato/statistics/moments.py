@@ -84,11 +84,15 @@ class Moments(BoundedSum):
         return f"sum and second moment of the records clipped to radius {self.radius:.4g}"
 
     def of(self, records: Records) -> IntArray:
-        x = self.source.integers(records.x)
-        x *= UNITS / (self.radius * 2.0**self.source.bits)
-        round_within(x, x.shape[1])
-        x = shrink_into_ball(x, squared_norms(x), float(UNITS))
-        return as_integers(np.concatenate([np.ones(len(x)) @ x, (x.T @ x)[upper_pairs(x.shape[1])]]))
+        p, scale = self.source.n_features, UNITS / (self.radius * 2.0**self.source.bits)
+        sums, squares = np.zeros(p), np.zeros((p, p))
+        for _, x in self.source.blocks(records.x):
+            x *= scale
+            round_within(x, p, reach=scale * 2.0**self.source.bits)
+            shrink_into_ball(x, squared_norms(x), float(UNITS))
+            sums += np.ones(len(x)) @ x
+            squares += x.T @ x
+        return as_integers(np.concatenate([sums, squares[upper_pairs(p)]]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from sfumato.records import Records
+from sfumato.statistics.lookup import places
 from sfumato.sums import BoundedSum, Restated
 from sfumato.typing import FloatArray, IntArray, Relation
 
@@ -161,7 +162,7 @@ class Cells:
     def _cell(self, x: FloatArray) -> IntArray:
         cell = np.zeros(len(x), dtype=np.int64)
         for column, (size, end) in enumerate(zip(self.sizes, np.cumsum(self.sizes), strict=True), self._first(x)):
-            cell = cell * (size + 1) + np.searchsorted(self.edges[end - size : end], x[:, column], side="right")
+            cell = cell * (size + 1) + places(self.edges[end - size : end], x[:, column], "right")
         return cell
 
 

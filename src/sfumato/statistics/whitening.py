@@ -1,5 +1,6 @@
 """The released linear map that makes records roughly spherical, applied to integers exactly."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato.bounds import Grid
 from sfumato.records import Records
-from sfumato.sums import round_within, shrink_into_ball, squared_norms
+from sfumato.sums import column_squares, round_within, shrinkage
 from sfumato.typing import FloatArray
 
 CAP_UNITS = 2.0**15 - 1.0
@@ -82,28 +83,44 @@ class Whitening:
 
     def integers(self, records: Records) -> FloatArray:
         """Whitened integer rows (n, p + 1); the last column is the constant `unit`."""
-        return self._whitened(records).rows.astype(np.float64)
+        return self._whitened(records).columns.T.astype(np.float64)
 
-    def squared_norms(self, records: Records) -> FloatArray:
-        """Squared lengths of those rows, exact."""
-        return self._whitened(records).squares.astype(np.float64)
+    def blocks(self, records: Records, rows: int) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """So many records at a time: which, their whitened integers (p + 1, rows), and the squared lengths of these.
+
+        A record is a column: long rows are faster to work on.
+        """
+        whitened = self._whitened(records)
+        for begin in range(0, len(records), rows):
+            here = slice(begin, begin + rows)
+            yield here, whitened.columns[:, here].astype(np.float64), whitened.squares[here].astype(np.float64)
 
     def _whitened(self, records: Records) -> "_Whitened":
         return records.derive(self, lambda: self._compute(records))
 
     def _compute(self, records: Records) -> "_Whitened":
-        x = self.source.integers(records.x)
-        x -= np.rint(np.clip(self.mean, -1.0, 1.0) * 2.0**self.source.bits)
-        z = x @ self.integer_matrix.T
-        z *= self.matrix_unit * self.unit / 2.0**self.source.bits
-        round_within(z, z.shape[1])
-        rows = np.full((len(z), z.shape[1] + 1), self.unit, dtype=np.int16)
-        rows[:, :-1] = shrink_into_ball(z, squared_norms(z), self.cap * self.unit)
-        return _Whitened(rows, (squared_norms(z) + self.unit**2).astype(np.uint32))
+        p, n = len(self.mean), len(records)
+        matrix, scale = self.integer_matrix, self.matrix_unit * self.unit / 2.0**self.source.bits
+        mean = np.rint(np.clip(self.mean, -1.0, 1.0) * 2.0**self.source.bits)
+        shift, reach = (
+            (matrix @ mean)[:, None],
+            scale * 2.0 ** (self.source.bits + 1) * np.abs(matrix).sum(axis=1).max(),
+        )
+        found = _Whitened(np.full((p + 1, n), self.unit, dtype=np.int16), np.empty(n, dtype=np.uint32))
+        for here, x in self.source.blocks(records.x):
+            z = matrix @ x.T
+            z -= shift
+            z *= scale
+            round_within(z, p, reach)
+            z *= shrinkage(column_squares(z), self.cap * self.unit)
+            np.trunc(z, out=z)
+            found.columns[:-1, here] = z
+            found.squares[here] = column_squares(z) + self.unit**2
+        return found
 
 
 class _Whitened(NamedTuple):
-    """Whitened records as they are kept: at most 2 * CAP_UNITS**2 < 2**31 is the square of a row's length."""
+    """Whitened records as they are kept, a column each; the square of its length is below 2 * CAP_UNITS**2 < 2**31."""
 
-    rows: NDArray[np.int16]
+    columns: NDArray[np.int16]
     squares: NDArray[np.uint32]
