@@ -42,7 +42,7 @@ SILENCE = 1e-2
 FAR = 10.0
 """Times as many records: more than that is no forecast."""
 GUESSED = (
-    "Of some features hardly anything but zeros was seen: how much one of them weighs is a guess. Give their bounds."
+    "But of some features hardly more than zeros was seen: how much one of them weighs is a guess. Give their bounds."
 )
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 Level = Literal["reliable", "weak", "noise"]

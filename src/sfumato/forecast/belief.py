@@ -18,7 +18,7 @@ from sfumato.typing import FloatArray
 
 PROBES = 4
 """Fits that tell how much of a slope comes out."""
-SETTLED = 0.03
+SETTLED = 0.05
 """Change of a strength, as part of it, that is none to speak of."""
 LEAST_PART, MOST_PART = 1e-4, 0.97
 """Of a function of y that x is believed to explain."""
