@@ -109,6 +109,11 @@ BENCHMARKS = {
     "honest-coverage": Benchmark(
         "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
     ),
+    "honest-directions": Benchmark(
+        "which directions are called reliable, and whether they come out again",
+        ("honest-directions.md",),
+        start("unseen", "--directions"),
+    ),
     "honest-family": Benchmark(
         "whether what the other estimators say about their fits is true", ("honest-family.md",), start("honest_family")
     ),

@@ -2,6 +2,9 @@
 
     python -m benchmarks.unseen --replications 8 --judged 3 --data .../statsmodels/datasets
 
+With ``--directions`` it is which directions are called reliable, and whether they come out again, on these tables and
+on those of `benchmarks.honest`.
+
 A table is a population; a fit sees a fresh sample of it. Fits that are done are kept in the file that ``--store``
 names. Any warning but the two about accuracy and rehearsals ends the study.
 """
@@ -16,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks import honest
 from benchmarks.honest import SEEDS, bounds_of, fits_of, shares_of
 from benchmarks.location import plain_directions, scores
 from benchmarks.store import Store
@@ -33,28 +37,53 @@ KEPT = 8_000
 """Records that models learn from."""
 ROWS = 500
 """Of a table, whose scores are compared from fit to fit."""
+HALF = (
+    "stay",
+    "charges",
+    "laboratory",
+    "diabetes",
+    "wine",
+    "randhie",
+    "star98",
+    "M3",
+    "california_housing",
+    "kc_house",
+)
+HALF += ("winequality_white", "near copies", "zero-inflated", "heavy tails")
+"""Tables on which the part of pairs that a reliable direction has to pass was chosen; the others were held out."""
+OTHERS = ("M1", "M3", "flights", "california_housing", "ccpp", "kc_house", "compactiv", "winequality_white")
+"""Tables of `benchmarks.honest`, beside its awkward ones."""
 
 
 @cache
-def table_of(name: str, data: Path) -> Table:
+def table_of(name: str, data: Path, real: Path | None = None) -> Table:
     """The whole table."""
-    return unseen(name, data)
+    return unseen(name, data) if real is None or name in (*MADE, *BUNDLED, *SHIPPED) else honest.table_of(name, real)
 
 
-def fit(name: str, n: int, how: str, data: Path, seed: int, shuffled: bool = False) -> PrivateSIR:
+def fit(
+    name: str,
+    n: int,
+    how: str,
+    data: Path,
+    seed: int,
+    shuffled: bool = False,
+    k: int | str = "",
+    real: Path | None = None,
+) -> PrivateSIR:
     """A fit on a fresh sample, y shuffled or as it is."""
-    x, y = table_of(name, data)
+    x, y = table_of(name, data, real)
     rows = np.random.default_rng([seed, n]).integers(0, len(x), n)
     labels = np.random.default_rng([seed, 1]).permutation(y[rows]) if shuffled else y[rows]
     classes = list(range(CLASSES[name])) if name in CLASSES else None
-    k = "auto" if shuffled else 1 if CLASSES.get(name) == 2 else 2
+    k = k or ("auto" if shuffled else 1 if CLASSES.get(name) == 2 else 2)
     sir = PrivateSIR(1.0, 1e-6, k, bounds_of(x, how), classes=classes, random_state=seed)
     return sir.fit(x[rows], labels)
 
 
-def scores_of(sir: PrivateSIR, x: np.ndarray) -> list[list[float]]:
+def scores_of(sir: PrivateSIR, x: np.ndarray, rows: int = ROWS) -> list[list[float]]:
     """Of some rows of the table, standardised: (k, rows)."""
-    shown = sir.transform(x[:: len(x) // ROWS])
+    shown = sir.transform(x[:: max(len(x) // rows, 1)])
     return ((shown - shown.mean(axis=0)) / np.maximum(shown.std(axis=0), 1e-300)).T.round(4).tolist()
 
 
@@ -136,6 +165,75 @@ def kept_study(store: Store, options: argparse.Namespace) -> None:
     )
 
 
+def judged_directions(name: str, n: int, how: str, o: argparse.Namespace, judged: bool, seed: int) -> dict[str, object]:
+    """Scores and, of a fit that is judged, the level of each direction."""
+    k = 1 if CLASSES.get(name) == 2 or name in honest.ONE else 2
+    sir = fit(name, n, how, o.data, seed, k=k, real=o.real)
+    found = {"s": scores_of(sir, table_of(name, o.data, o.real)[0], 2 * ROWS)}
+    return found | {"levels": list(sir.verdict_.levels)} if judged else found
+
+
+def judged_null(name: str, n: int, how: str, o: argparse.Namespace, seed: int) -> list[str]:
+    """The levels where y is shuffled."""
+    k = 1 if CLASSES.get(name) == 2 or name in honest.ONE else 2
+    return list(fit(name, n, how, o.data, seed, shuffled=True, k=k, real=o.real).verdict_.levels)
+
+
+def again(runs: list[dict[str, object]], j: int) -> tuple[int, int, np.ndarray]:
+    """Of direction j: fits that were judged, those that call it reliable, and its correlations with those of others."""
+    have = [run for run in runs if len(run["s"]) > j]
+    judged = [run for run in have if "levels" in run]
+    sure = [run for run in judged if run["levels"][j] == "reliable"]
+    pairs = [
+        abs(np.mean(np.array(run["s"][j]) * np.array(other["s"][j])))
+        for run in sure
+        for other in have
+        if other is not run
+    ]
+    return len(judged), len(sure), np.array(pairs)
+
+
+def directions_study(store: Store, o: argparse.Namespace) -> None:
+    """Which directions are called reliable, and whether they come out again."""
+    rows, fits, nulls = [], {}, {}
+    names = [*o.tables, *OTHERS, *honest.RELATED]
+    for n, name, how in product(o.sizes, names, ("tight", "found")):
+        key = f"directions/{name}/{n}/{how}"
+        fits[name, n, how] = [
+            store.get(f"{key}/{s}", judged_directions, name, n, how, o, s < o.judged, s)
+            for s in (*range(o.judged), *range(10, 10 + o.replications - o.judged))
+        ]
+        seeds = range(FIRST_SEED, FIRST_SEED + o.nulls)
+        nulls[name, n, how] = [store.get(f"null/{key}/{s}", judged_null, name, n, how, o, s) for s in seeds]
+    halves = {"chosen on": [t for t in names if t in HALF], "held out": [t for t in names if t not in HALF]}
+    for n, (label, some) in product(o.sizes, [*((t, [t]) for t in names), *halves.items(), ("all", names)]):
+        cells = [product(some, ("tight", "found")) for _ in range(2)]
+        told = [[again(fits[t, n, how], j) for t, how in cells[j]] for j in range(2)]
+        line = []
+        for each in told:
+            judged, sure = (sum(part[i] for part in each) for i in (0, 1))
+            pairs = np.concatenate([part[2] for part in each])
+            line += [f"{sure} of {judged}" if judged else "-"]
+            line += [f"{int((pairs < ALIKE).sum())} of {len(pairs)}" if len(pairs) else "-"]
+        shuffled = [levels for t, how in product(some, ("tight", "found")) for levels in nulls[t, n, how]]
+        line.append(f"{sum('reliable' in levels for levels in shuffled)} of {len(shuffled)}")
+        rows.append((label, f"{n:,}", *line))
+    sizes, tables = " ".join(map(str, o.sizes)), " ".join(o.tables)
+    asked = f"--replications {o.replications} --judged {o.judged} --nulls {o.nulls} --sizes {sizes} --tables {tables}"
+    write(
+        "honest-directions",
+        f"python -m benchmarks.unseen --directions {asked} --data .../statsmodels/datasets --real data",
+        "Directions that are called reliable\n"
+        f'epsilon = 1, delta = 1e-6, `method="auto"`, bounds given and found together. Of each of two directions (one '
+        f"of two classes, of M1 and of costs): how many of {2 * o.judged} fits call it reliable; of their pairs with "
+        f"the {o.replications - 1} other fits to as many records, those whose scores along it are correlated by less "
+        "than 0.9; of fits to a shuffled y, those that call a direction reliable. Then all tables on which the rule "
+        "was chosen, and all that were held out.",
+        ("table", "n", "first", "below 0.9", "second", "below 0.9", "nothing"),
+        rows,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=8)
@@ -144,7 +242,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("data"), help="statsmodels/datasets.")
     parser.add_argument("--tables", nargs="*", default=[*MADE, *BUNDLED, *SHIPPED])
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)
+    parser.add_argument("--real", type=Path, default=Path("data"), help="Folder with the tables of other studies.")
     parser.add_argument("--kept", action="store_true", help="What models keep, instead of what fits say.")
+    parser.add_argument("--directions", action="store_true", help="Which directions are reliable, on all tables.")
     parser.add_argument("--store", type=Path, default=RESULTS.parents[1] / "build" / "unseen.json")
     o = parser.parse_args()
     warnings.simplefilter("error")
@@ -152,8 +252,8 @@ def main() -> None:
         warnings.simplefilter("ignore", expected)
     store, rows = Store(o.store, np.inf), []
     with threadpool_limits(1):
-        if o.kept:
-            kept_study(store, o)
+        if o.kept or o.directions:
+            (kept_study if o.kept else directions_study)(store, o)
             return
         for n, name, how in product(o.sizes, o.tables, ("tight", "found")):
             key = f"{name}/{n}/{how}"

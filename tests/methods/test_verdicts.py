@@ -6,8 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import kurtosis
+from tests.clock import quickest
 
 import sfumato as sf
+from sfumato.forecast.assessment import Verdict
+from sfumato.forecast.belief import with_next
+from sfumato.steps.links import Links
 
 N = 20_000
 RNG = np.random.default_rng(0)
@@ -145,3 +149,60 @@ def test_as_many_directions_as_features_are_judged_like_fewer(method):
     known = {"n_directions": 4, "bounds": sf.Bounds(-6, 6), "method": method, "random_state": 0}
     fit = sf.PrivateSIR(**known).fit(X, np.zeros(N))
     assert fit.eigenvalues_.shape == (4,) and fit.standard_errors_.shape == (4, 4)
+
+
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_a_verdict_speaks_of_each_direction():
+    y = X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=N)
+    fit = sf.PrivateSIR(n_directions=2, bounds=sf.Bounds(-6, 6), random_state=0).fit(X, y)
+    verdict = fit.verdict_
+    assert verdict.levels == ("reliable", "noise") and verdict.level == "weak"
+    assert verdict.headline == "Reliable in part"
+    first, second, _ = verdict.sentence.replace(".", ";").split("; ", 2)
+    assert first == "The first direction would come out nearly the same on a fresh sample"
+    assert second == "the second does not stand out of the noise"
+    assert len(fit.choice_.p_values) == 2  # the second did not pass, so that no third one was looked at
+    nothing = sf.PrivateSIR(n_directions=2, bounds=sf.Bounds(-6, 6), random_state=0).fit(X, RNG.permutation(y))
+    assert nothing.verdict_.level == "noise" and nothing.verdict_.levels == ("noise", "noise")
+
+
+def test_no_direction_beyond_the_next_one_is_tested_unless_all_are_looked_for(few_stand_ins):
+    y = X[:, 0] + 0.1 * RNG.normal(size=N)
+    fit = sf.PrivateSIR(n_directions=1, bounds=sf.Bounds(-6, 6)).fit(np.column_stack([X, X**3]), y)
+    assert len(fit.choice_.p_values) <= 2
+
+
+def test_the_next_link_is_taken_for_no_stronger_than_the_last_that_was_kept():
+    rare = np.array([[1.0, 0.01], [-1.0, 0.01], [0.0, -0.02]])  # the second function hardly varies
+    first = Links(np.array([0.2, 0.1]), np.eye(4)[:, :2], rare)
+    links = Links(np.array([0.4]), np.eye(4)[:, :1], rare[:, :1])
+    shown = with_next(first, links, 1, np.full(3, 1 / 3)).explained(np.full(3, 1 / 3))
+    assert shown[1] == pytest.approx(shown[0])
+
+
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_two_classes_leave_room_for_one_direction_only():
+    known = {"n_directions": 1, "bounds": sf.Bounds(-6, 6), "method": "descent", "random_state": 0}
+    fit = sf.PrivateSIR(classes=[0, 1], **known).fit(X, CLASSES)
+    assert len(fit._assessment._linked.strengths) == 1
+
+
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_all_that_is_said_of_thirty_features_takes_two_seconds():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(10_000, 30)) + 0.5 * rng.normal(size=(10_000, 1))
+    y = x[:, 0] + x[:, 1] + 0.5 * (x[:, 2] - x[:, 3]) + 0.5 * rng.normal(size=10_000)
+
+    def judged(i):
+        fit = sf.PrivateSIR(n_directions=2, bounds=sf.Bounds(-6, 6), method="descent", random_state=i).fit(x, y)
+        return fit.choice_.p_values, fit.standard_errors_, fit.loadings_errors_, fit.verdict_
+
+    assert quickest(judged, 2.0)[0] < 2.0  # with the fit itself
+
+
+@pytest.mark.parametrize(("levels", "headline"), [((), "Weak"), (("weak", "noise"), "Weak"), (("noise",), "Weak")])
+def test_a_headline_says_no_more_than_the_levels(levels, headline):
+    assert Verdict("weak", "", levels).headline == headline

@@ -155,6 +155,16 @@ def test_a_model_file_that_notes_no_head_still_loads(tmp_path):
     assert load_model(path).ledger_.mark is None and load_model(path).ledger_.entries == sir.ledger_.entries
 
 
+def test_a_verdict_that_was_written_before_directions_were_judged_one_by_one_still_loads(fitted, tmp_path):
+    path = save_model(fitted, tmp_path / "m.json")
+    assert load_model(path).verdict_ == fitted.verdict_ and len(fitted.verdict_.levels) == len(fitted.directions_)
+    said = json.loads(path.read_text())
+    said["released"]["verdict"].pop("levels")
+    path.write_text(json.dumps(said))
+    old = load_model(path).verdict_
+    assert old.levels == () and old.headline == old.level.capitalize() and old.sentence == fitted.verdict_.sentence
+
+
 def test_a_model_tells_nothing_of_other_runs_on_a_shared_ledger(tmp_path):
     ledger = FileLedger(tmp_path / "study.jsonl", Budget.approximate(5, 1e-6), purpose="secret plans")
     for _ in range(2):

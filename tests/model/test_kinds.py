@@ -123,6 +123,8 @@ def test_the_columns_of_both_tables_survive(fitted, tmp_path):
         ("pca", "released.directions", [[1, 0, 0, 0], [1, 0, 0, 0]], "orthonormal"),
         ("pca", "released.directions", [[1, 0, 0], [0, 1, 0]], r"released.directions\[0\] must be a list of 4"),
         ("pca", "released.scale", [1, 1, 1, 1], "released.scale must be absent"),
+        ("pca", "released.verdict.levels", ["weak"], "released.verdict.levels must be a list of 2"),
+        ("pca", "released.verdict.levels", ["weak", "fine"], r"levels\[1\] must be one of"),
         ("pca", "parameters.classes", ["a"], "parameters.classes must be absent"),
         ("pca", "parameters.method", "descent", "parameters.method must be one of 'auto', 'refined'"),
         ("pca", "inputs.second", {"n_features": 1, "feature_names": None, "columns": None, "categorical": {}}, "null"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -9,7 +10,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from rich.console import Console
 
+from sfumato.cli.show import show_document
 from sfumato.errors import InputError
 from sfumato.report import Document, Heatmap, LedgerRow, Loading, Spectrum, render
 from sfumato.report.charts import loading_chart
@@ -225,3 +228,17 @@ def test_shapes_that_do_not_fit_are_refused_by_name(build: object, name: str) ->
 def test_loadings_of_different_lengths_are_refused(document: Document) -> None:
     with pytest.raises(InputError, match="loadings"):
         replace(document, loadings=(Loading("a", (1.0,), (0.1,)), Loading("b", (), ())))
+
+
+def test_directions_that_differ_in_level_say_theirs(document):
+    told = ("weak", "The first direction would come out nearly the same on a fresh sample; the second would not.")
+    judged = replace(document, verdict=told, headline="Reliable in part", levels=("reliable", "weak"))
+    text = Page(render(judged)).text
+    assert "Reliable in part." in text and told[1] in text
+    assert "Direction 1: reliable" in text and "Direction 2: weak" in text
+    alike = replace(judged, headline="Weak", levels=("weak", "weak"))
+    assert "Direction 1: weak" not in Page(render(alike)).text
+    console = Console(width=120, record=True, file=io.StringIO())
+    show_document(console, judged, "fit", ())
+    shown = console.export_text()
+    assert "Reliable in part. The first" in shown and "direction 2 · weak" in shown

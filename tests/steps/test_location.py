@@ -8,7 +8,7 @@ from sfumato.bounds import PartialBounds
 from sfumato.privacy.asking import drive
 from sfumato.statistics.histograms import OCTAVES
 from sfumato.steps.location import RATHER_UNIT, UNIT, Locating, Location, check_search, location_share
-from sfumato.steps.noisy_histograms import Estimate, likely_end
+from sfumato.steps.noisy_histograms import SEEN, Estimate, likely_end, seen_bins
 
 N = 10_000
 RHO = 0.237**2 / 2 * 0.12
@@ -154,3 +154,11 @@ def test_bounds_of_some_columns_that_make_no_sense_are_refused(given, says):
     with pytest.raises(InputError, match=says) as error:
         PartialBounds.of(given, 3, ["age", "income", "grade"])
     assert str(error.value).startswith("bounds") and "\n" not in str(error.value)
+
+
+def test_histograms_are_read_together_as_one_by_one():
+    rng = np.random.default_rng(0)
+    counts = rng.normal(size=(20, 60)) + 9.0 * (rng.random((20, 60)) < 0.1)
+    factors = np.where(np.arange(20) % 2, SEEN, 3.0)
+    alone = [seen_bins(row, 1.0, factor) for row, factor in zip(counts, factors, strict=True)]
+    assert np.array_equal(seen_bins(counts, 1.0, factors), alone) and 0 < np.sum(alone) < 600

@@ -31,7 +31,7 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     console.print()
     if document.verdict is not None:
         level, sentence = document.verdict
-        console.print(Text(f"{level.capitalize()}. ", style=f"bold {VERDICTS[level]}"), Text(sentence), sep="")
+        console.print(Text(f"{document.headline}. ", style=f"bold {VERDICTS[level]}"), Text(sentence), sep="")
     console.print(Text(visible(title), style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
     console.print()
     console.print(_directions(document, meanings))
@@ -85,13 +85,16 @@ def _direction(document: Document, k: int, meaning: Sequence[str]) -> Table:
     values = figures(row.values[k] for row in document.loadings)
     errors = figures((row.errors[k] for row in document.loadings), 2)
     order = sorted(range(len(values)), key=lambda i: -abs(document.loadings[i].values[k]))
-    title = Text.assemble((f"{document.unit} {k + 1}", "bold"), *(f" · {words}" for words in meaning))
+    level = document.level_of(k)
+    title = Text.assemble(
+        (f"{document.unit} {k + 1}", "bold"), *(f" · {words}" for words in (level, *meaning) if words)
+    )
     table = Table(box=None, show_header=False, title=title, title_justify="left", title_style=QUIET, pad_edge=False)
     for justify in ("left", "left", "right", "right"):
         table.add_column(justify=justify, no_wrap=True)
     for i in order[:MOST_ROWS]:
         value = document.loadings[i].values[k]
-        noise = document.verdict is not None and document.verdict[0] == "noise"
+        noise = level == "noise" or (document.verdict is not None and document.verdict[0] == "noise")
         colour = QUIET if noise else PLUS if value >= 0 else MINUS
         bar = Bar(1.0, 0.0, min(abs(value), 1.0), width=14, color=colour)
         error = Text(f"± {errors[i]}" if document.has_errors else "", style=QUIET)

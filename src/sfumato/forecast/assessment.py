@@ -6,11 +6,11 @@ post-processing of releases: no record is looked at again, and nothing is spent.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import cycle
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.stats import norm
@@ -33,19 +33,18 @@ TAILS = 5
 PILOTS = 12
 POPULATIONS, EACH = 6, 8
 """Populations that the releases leave possible, and fits on fresh samples of each."""
-ALIKE, OFTEN = 0.9, 0.975
-"""A fit is reliable if the scores of two such fits on fresh samples are correlated by `ALIKE` in this part of cases."""
+ALIKE, OFTEN = 0.9, 0.95
+"""A direction is reliable if its scores of two fits on fresh samples are correlated by `ALIKE` in this part of them."""
 HIGHEST = 700.0
 """Of which the exponential is finite."""
 SILENCE = 1e-2
 """Variance of the noise, over that of the fit, that is as good as none beside it."""
 FAR = 10.0
 """Times as many records: more than that is no forecast."""
-RELIABLE = "The directions would come out nearly the same on a fresh sample."
 GUESSED = (
-    "The directions would come out nearly the same on a fresh sample, but for features of which hardly anything but "
-    "zeros was seen: how much one of them weighs is a guess. Give their bounds."
+    "But of some features hardly more than zeros was seen: how much one of them weighs is a guess. Give their bounds."
 )
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 Level = Literal["reliable", "weak", "noise"]
 
 
@@ -56,12 +55,26 @@ class Verdict:
     Attributes
     ----------
     level : {"reliable", "weak", "noise"}
+        One word for all directions: "reliable" if every one is, "noise" if none stands out of the noise, and "weak" in
+        between.
     sentence : str
-        What that means here, and what would help.
+        What that means here, direction by direction, and what would help.
+    levels : tuple of {"reliable", "weak", "noise"}
+        The same of each direction; empty where that is not known.
     """
 
     level: Level
     sentence: str
+    levels: tuple[Level, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The level as a heading; it says so where some directions are reliable and others are not.
+
+        >>> Verdict("weak", "", ("reliable", "weak")).headline, Verdict("weak", "", ("weak",)).headline
+        ('Reliable in part', 'Weak')
+        """
+        return "Reliable in part" if self.level != "reliable" and "reliable" in self.levels else self.level.capitalize()
 
     def __str__(self) -> str:
         return self.sentence
@@ -181,6 +194,7 @@ class Assessment(ABC):
     choice: Choice
     testable: bool
     tests: ClassVar[str] = "Nothing stands out of the noise: do not read the directions."
+    noun: ClassVar[str] = "direction"
 
     @abstractmethod
     def null(self, j: int, rng: np.random.Generator) -> Records:
@@ -227,11 +241,12 @@ class Assessment(ABC):
 
     @cached_property
     def tested(self) -> Choice:
-        """The choice of dimension with its p-values."""
+        """The choice of dimension with its p-values: of the directions that were asked for, and of the next one."""
         if len(self.choice.p_values) or not self.testable:
             return self.choice
         observed = self.choice.singular_values
-        p_values, edge = test_each(observed, self.most, self.null, self.look, self.evidence)
+        most = min(self.most, self._k + 1) if self.choice.given else self.most
+        p_values, edge = test_each(observed, most, self.null, self.look, self.evidence)
         return replace(self.choice, p_values=p_values, edge=edge)
 
     def fitted(self, door: StandIn, units: FloatArray | None = None) -> Any:
@@ -324,29 +339,67 @@ class Assessment(ABC):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """Whether the fit would come out the same again, and what would help."""
-        announced = self.tested.announced
+        """Whether the fit would come out the same again, direction by direction, and what would help."""
+        announced = min(self.tested.announced, self._k)
         if announced == 0:
-            return Verdict("noise", f"{self.tests} More records or a larger epsilon would help{self._or_bounds}.")
-        stable = int((np.cumprod(self.alikeness >= ALIKE)).sum())
-        if min(stable, announced) >= self._k:
-            return Verdict("weak", GUESSED) if self.evidence.guessed else Verdict("reliable", RELIABLE)
-        alike = float(self.alikeness.min()) if stable < self._k else ALIKE
-        told = f"{self._weak(min(stable, announced), announced)} {remedy(alike)}{self._or_bounds}."
-        return Verdict("weak", told)
+            told = f"{self.tests} More records or a larger epsilon would help{self._or_bounds}."
+            return Verdict("noise", told, self._each(0, False))
+        alike, same = float(self.alikeness[:announced].min()), self._each(announced, False)
+        parts = [spoken(same, self.noun)]
+        guessed = self.evidence.guessed and "reliable" in same
+        if guessed:
+            parts.append(GUESSED)
+        if set(same) != {"reliable"}:
+            parts.append(f"{remedy(alike)}{'' if guessed else self._or_bounds}.")
+        levels = self._each(announced, guessed)
+        return Verdict("reliable" if set(levels) == {"reliable"} else "weak", " ".join(parts), levels)
 
-    def _weak(self, sure: int, announced: int) -> str:
-        if sure:
-            kept = f"Of {self._k} directions, {sure} would come out nearly the same on a fresh sample"
-            return f"{kept}; the others are uncertain."
-        some = "Something stands out of the noise" if announced else "Nothing is certain"
-        return f"{some}, but the directions would come out rather different on a fresh sample."
+    def _each(self, announced: int, guessed: bool) -> tuple[Level, ...]:
+        """A level for each direction; none is reliable where a scale is `guessed`."""
+
+        def level(j: int) -> Level:
+            if j >= announced:
+                return "noise"
+            return "reliable" if self.alikeness[j] >= ALIKE and not guessed else "weak"
+
+        return tuple(level(j) for j in range(self._k))
 
     @property
     def _or_bounds(self) -> str:
         found = self.evidence.reading
         searched = found is not None and found.known.unknown.size
         return "; so would bounds of the features, if they are known" if searched else ""
+
+
+def spoken(levels: Sequence[Level], noun: str) -> str:
+    """What the levels of some directions mean, one of which stands out of the noise at least.
+
+    >>> spoken(["reliable", "weak"], "direction")
+    'The first direction would come out nearly the same on a fresh sample; the second would not.'
+    >>> spoken(["weak", "reliable", "noise", "noise"], "pair")  # doctest: +NORMALIZE_WHITESPACE
+    'The second pair would come out nearly the same on a fresh sample; the first would not; the third and fourth do not
+    stand out of the noise.'
+    >>> spoken(["reliable"], "direction"), spoken(["weak", "noise"], "component")  # doctest: +NORMALIZE_WHITESPACE
+    ('The direction would come out nearly the same on a fresh sample.',
+     'Something stands out of the noise, but the components would come out rather different on a fresh sample.')
+    """
+    every = f"{noun}s" if len(levels) > 1 else noun
+    if "reliable" not in levels:
+        return f"Something stands out of the noise, but the {every} would come out rather different on a fresh sample."
+    same, other, nothing = ([j for j, found in enumerate(levels) if found == level] for level in get_args(Level))
+    kept = every if len(same) == len(levels) else f"{_listed(same)} {noun}{'s' if len(same) > 1 else ''}"
+    parts = [f"The {kept} would come out nearly the same on a fresh sample"]
+    if other:
+        parts.append(f"the {_listed(other)} would not")
+    if nothing:
+        parts.append(f"the {_listed(nothing)} {'do' if len(nothing) > 1 else 'does'} not stand out of the noise")
+    return "; ".join(parts) + "."
+
+
+def _listed(which: Sequence[int]) -> str:
+    """Positions, from 0, as words."""
+    words = [ORDINALS[j] if j < len(ORDINALS) else f"{j + 1}th" for j in which]
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
 
 
 def remedy(alike: float) -> str:

@@ -18,6 +18,8 @@ from sfumato.typing import FloatArray
 
 PROBES = 4
 """Fits that tell how much of a slope comes out."""
+SETTLED = 0.05
+"""Change of a strength, as part of it, that is none to speak of."""
 LEAST_PART, MOST_PART = 1e-4, 0.97
 """Of a function of y that x is believed to explain."""
 
@@ -41,7 +43,8 @@ def with_next(first: Links, links: Links, k: int, probabilities: FloatArray) -> 
 
     Of what is not kept a descent takes ever less notice: its own next link ends as noise over nearly nothing. The one
     seen at first is that of functions of y which have nothing to do with those that are kept, along other axes; it is
-    taken for as much weaker, or stronger, as the leading link became after it.
+    taken for as much weaker, or stronger, as the leading link became after it, but for no stronger than the last that
+    was kept: of a function that hardly varies noise would seem to explain any part.
 
     >>> links = Links(np.array([1.0, 1e-9]), np.eye(3)[:, :2], np.array([[1.0, 0.0], [0.0, 0.0], [-1.0, 0.0]]))
     >>> first = Links(np.array([2.0, 1.0]), np.eye(3)[:, [0, 2]], np.array([[1.0, 1.0], [0.0, -2.0], [-1.0, 1.0]]))
@@ -53,7 +56,9 @@ def with_next(first: Links, links: Links, k: int, probabilities: FloatArray) -> 
     others = null_space((probabilities[:, None] * kept.functions).T @ first.functions)
     slopes = first.slopes @ others
     rest = _leading(links_of(slopes - kept.axes @ (kept.axes.T @ slopes), first.functions @ others), 1)
-    became = links.explained(probabilities)[0] / max(float(first.explained(probabilities)[0]), 1e-300)
+    shown, at_first = kept.explained(probabilities), float(first.explained(probabilities)[0])
+    part = rest.explained(probabilities)
+    became = np.minimum(shown[0] / max(at_first, 1e-300), shown[-1] / np.maximum(part, 1e-300))
     return Links(
         np.append(kept.strengths, rest.strengths * np.sqrt(became)),
         np.column_stack([kept.axes, rest.axes]),
@@ -62,14 +67,20 @@ def with_next(first: Links, links: Links, k: int, probabilities: FloatArray) -> 
 
 
 def with_directions(evidence: Evidence, first: Links, j: int, rng: np.random.Generator) -> Records:
-    """The population with the first j links, so strong that about the same singular values come out."""
+    """The population with the first j links, so strong that about the same singular values come out.
+
+    How strong is found in a few rounds, and no more of them once a round changes nothing to speak of.
+    """
     if j == 0:
         return describe(evidence, rng, tested=True).points
     links, factors = _leading(first, j), np.full(j, 0.8)
     for _ in range(3):
         points = describe(evidence, rng, links, evidence.slopes(links) * factors, tested=True).points
         seen = [first_of(_look(evidence, points, rng), j) for _ in range(12)]
+        before = factors
         factors = np.clip(factors * first.strengths[:j] / np.maximum(np.median(seen, axis=0), 1e-300), 0.05, 3.0)
+        if np.abs(np.log(factors / before)).max() < SETTLED:
+            return points
     return describe(evidence, rng, links, evidence.slopes(links) * factors, tested=True).points
 
 
@@ -137,8 +148,13 @@ class Belief(Assessment):
 
     @cached_property
     def _linked(self) -> Links:
-        """What the population depends on: one link more than the directions, as far as there are features."""
-        return _leading(self.links, min(self._k + 1, *self.links.axes.shape))
+        """What the population depends on: one link more than the directions, as far as there are features, and classes
+        that were seen.
+        """
+        ranks, most = self.evidence.ranks, min(self._k + 1, *self.links.axes.shape)
+        if not ranks.is_ordered and ranks.functions is None:
+            most = min(most, max(self._k, ranks.bins.count - len(ranks.unseen) - 1))
+        return _leading(self.links, most)
 
     @cached_property
     def _signal(self) -> "Signal":
@@ -154,7 +170,11 @@ class Belief(Assessment):
         put, seen = np.maximum(pilot.explained, 1e-6), self._explained(pilot, len(shown), rng)
         middle = np.median(seen, axis=0)
         gain = np.clip((middle - nothing) / put, 0.2, 2.0)
-        return Signal((shown - nothing) / gain, (seen - middle) / gain, evidence.slopes(links) / np.sqrt(put))
+        parts, errors = (shown - nothing) / gain, (seen - middle) / gain
+        if len(parts) > self._k:  # nor is the next one stronger than the last that was kept with noise accounted for
+            less = min(1.0, max(parts[-2], LEAST_PART) / max(parts[-1], LEAST_PART))
+            parts[-1], errors[:, -1] = less * parts[-1], less * errors[:, -1]
+        return Signal(parts, errors, evidence.slopes(links) / np.sqrt(put))
 
     def _explained(self, population: Described, r: int, rng: np.random.Generator) -> FloatArray:
         """Part of each function that x seems to explain, fit by fit."""

@@ -71,7 +71,7 @@ def describe(
     if slopes is None:
         slopes = np.zeros((p, 0)) if links is None else evidence.slopes(links)
     functions = np.zeros((len(place), 0)) if links is None else links.functions[place]
-    linked = _Linked(place, functions - functions.mean(axis=0), slopes)
+    linked = _Linked(Groups.of(place), functions - functions.mean(axis=0), slopes)
     noise, most = _coordinates(evidence, len(place), tested, rng)
     return _moved(evidence, place, linked, noise, least, most)
 
@@ -112,7 +112,7 @@ def describe_curves(
     """
     p, groups = len(evidence.whitening.mean), int(curves.group_of.max()) + 1
     place = _bins(evidence.ranks.probabilities, max(4 * POINTS, 20 * p, 4 * p * groups), rng)
-    curved = _Curved(place, curves.group_of[place], curves)
+    curved = _Curved(place, curves)
     noise, most = _coordinates(evidence, len(place), tested, rng)
     return _moved(evidence, place, curved, noise, least, most)
 
@@ -163,8 +163,11 @@ def possible_kurtosis(evidence: Evidence, rng: np.random.Generator) -> tuple[Flo
 class _Pattern(Protocol):
     """How points depend on y."""
 
-    def standard(self, noise: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Points of mean zero and covariance one, where x has the given root of a covariance; what x explains."""
+    def residual(self, noise: FloatArray) -> FloatArray:
+        """What does not depend on y, of covariance one."""
+
+    def spread(self, residual: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Points of mean zero and a covariance of which the root is given; what x explains."""
 
 
 def _moved(
@@ -179,60 +182,103 @@ def _moved(
     variance becomes larger than `most`.
     """
     target, covariance = _clipped_moments(evidence, least)
-    p, lengths = len(target), lengths_of(evidence, len(place))
+    lengths = lengths_of(evidence, len(place))
     mean, stretch = target.copy(), np.ones(len(place))
     spread = covariance / max(
         kept_share(likely_counts(evidence.lengths, evidence.n), evidence.radii, evidence.radius), 0.05
     )
+    residual = pattern.residual(noise)
     for left in reversed(range(ROUNDS)):
-        root = power_of(spread, 0.5)
-        points, explained = pattern.standard(noise * stretch[:, None], root)
-        x = np.clip(mean + points @ root, -1.0, 1.0)
+        points, explained = pattern.spread(residual, power_of(spread, 0.5))
+        x = np.clip(mean + points, -1.0, 1.0)
         if not left:
             break
-        shown = _clipped(x, evidence.radius)
-        mean = np.clip(mean + target - shown.mean(axis=0), -1.0, 1.0)
-        spread = _at_most(_congruent(spread, np.cov(shown.T, bias=True).reshape(p, p), covariance), most)
+        long = np.linalg.norm(x, axis=1)
+        shown = x * np.minimum(1.0, evidence.radius / np.maximum(long, 1e-300))[:, None]
+        middle = shown.mean(axis=0)
+        have = shown.T @ shown / len(shown) - np.outer(middle, middle)
+        mean = np.clip(mean + target - middle, -1.0, 1.0)
+        spread = _at_most(_congruent(spread, have, covariance), most)
         if lengths is not None and left < ROUNDS - 2:
-            stretch = stretched(stretch, np.linalg.norm(x, axis=1), lengths)
+            stretch = stretched(stretch, long, lengths)
+            residual = pattern.residual(noise * stretch[:, None])
     return Described(Records(x, _responses(evidence, place)), explained, spread)
 
 
-@dataclass(frozen=True, slots=True)
-class _Linked:
-    """Functions of y (points, r) that have slopes (p, r) on x."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Points by their bins of y: what is asked about again and again, worked out once.
+
+    >>> Groups.of(np.array([7, 3, 7])).centred(np.array([[1.0], [5.0], [3.0]])).ravel()
+    array([-1.,  0.,  1.])
+    """
 
     place: IntArray
-    functions: FloatArray
-    slopes: FloatArray
+    member: FloatArray
 
-    def standard(self, noise: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
-        gram = self.functions.T @ self.functions / len(noise)
-        towards, explained = _inverse_mean(root @ self.slopes, gram)
-        rest = power_of(np.eye(len(root)) - towards @ gram @ towards.T, 0.5)
-        return self.functions @ towards.T + standardised(noise, self.place) @ rest, explained
+    @classmethod
+    def of(cls, place: IntArray) -> "Groups":
+        """The groups of points in these bins."""
+        used, place = np.unique(place, return_inverse=True)
+        member = np.zeros((len(used), len(place)))
+        member[place, np.arange(len(place))] = 1.0
+        return cls(place, member)
+
+    def centred(self, residual: FloatArray) -> FloatArray:
+        """Without the mean of each bin."""
+        means = (self.member @ residual) / self.member.sum(axis=1)[:, None]
+        return np.asarray(residual - means[self.place])
+
+    def standardised(self, residual: FloatArray) -> FloatArray:
+        """Residuals whose mean vanishes on every bin and whose covariance is the identity."""
+        residual = self.centred(residual)
+        return np.asarray(residual @ power_of(residual.T @ residual / len(residual), -0.5))
 
 
-@dataclass(frozen=True, slots=True)
+class _Linked:
+    """Functions of y (points, r) of mean zero that have slopes (p, r) on x."""
+
+    def __init__(self, groups: Groups, functions: FloatArray, slopes: FloatArray) -> None:
+        gram = functions.T @ functions / len(functions)
+        self._groups, self._functions = groups, functions
+        self._slopes, self._root, self._sizes = slopes @ np.linalg.pinv(gram), power_of(gram, 0.5), gram.diagonal()
+
+    def residual(self, noise: FloatArray) -> FloatArray:
+        return self._groups.standardised(noise)
+
+    def spread(self, residual: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The mean of whitened x is ``towards`` times the functions, and ``I - towards gram towards'`` is left to the
+        residual. That is the identity but for a few axes, of which a thin matrix tells.
+        """
+        towards = root @ self._slopes
+        axes, size, _ = np.linalg.svd(towards @ self._root, full_matrices=False)
+        shrink = np.sqrt(STRONGEST) / max(float(size.max(initial=0.0)), np.sqrt(STRONGEST))
+        rest = root + (axes * (np.sqrt(1.0 - (shrink * size) ** 2) - 1.0)) @ (axes.T @ root)
+        explained = (shrink * towards) ** 2 * self._sizes
+        return self._functions @ (shrink * towards.T @ root) + residual @ rest, explained.sum(axis=0)
+
+
 class _Curved:
     """Scores whose mean and covariance depend on the group of a point."""
 
-    place: IntArray
-    group: IntArray
-    curves: Curves
+    def __init__(self, place: IntArray, curves: Curves) -> None:
+        self._groups, self._group, self._curves = Groups.of(place), curves.group_of[place], curves
+        self._roots = {group: power_of(curves.covariances[group], 0.5) for group in np.unique(self._group)}
 
-    def standard(self, noise: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
-        residual = _standardised_by_group(noise, self.place, self.group)
-        axes = root @ self.curves.directions
+    def residual(self, noise: FloatArray) -> FloatArray:
+        return _standardised_by_group(noise, self._groups, self._group)
+
+    def spread(self, residual: FloatArray, root: FloatArray) -> tuple[FloatArray, FloatArray]:
+        axes = root @ self._curves.directions
         axes = axes @ power_of(axes.T @ axes, -0.5)
         inside = residual @ axes
         curved = np.empty_like(inside)
-        for group in np.unique(self.group):
-            here = self.group == group
-            curved[here] = self.curves.means[group] + inside[here] @ power_of(self.curves.covariances[group], 0.5)
+        for group, spread in self._roots.items():
+            here = self._group == group
+            curved[here] = self._curves.means[group] + inside[here] @ spread
         curved -= curved.mean(axis=0)
         curved = curved @ power_of(curved.T @ curved / len(curved), -0.5)
-        return residual + (curved - inside) @ axes.T, np.zeros(axes.shape[1])
+        return residual @ root + (curved - inside) @ (axes.T @ root), np.zeros(axes.shape[1])
 
 
 def _clipped_moments(evidence: Evidence, least: float) -> tuple[FloatArray, FloatArray]:
@@ -282,18 +328,12 @@ def stretched(stretch: FloatArray, have: FloatArray, want: FloatArray) -> FloatA
     return np.asarray(np.clip(stretch / np.sqrt((stretch**2).mean()), 0.2, 8.0))
 
 
-def standardised(residual: FloatArray, place: IntArray) -> FloatArray:
-    """Residuals whose mean vanishes on every bin and whose covariance is the identity."""
-    residual = _centred(residual, place)
-    return np.asarray(residual @ power_of(residual.T @ residual / len(residual), -0.5))
-
-
-def _standardised_by_group(residual: FloatArray, place: IntArray, group: IntArray) -> FloatArray:
+def _standardised_by_group(residual: FloatArray, groups: Groups, group: IntArray) -> FloatArray:
     """Residuals whose mean vanishes on every bin and whose covariance is the identity in every group.
 
     Of a group with hardly more points than coordinates only the mean and the overall size are seen to.
     """
-    residual = _centred(residual, place)
+    residual = groups.centred(residual)
     for one in np.unique(group):
         here = np.flatnonzero(group == one)
         inside = residual[here]
@@ -304,28 +344,10 @@ def _standardised_by_group(residual: FloatArray, place: IntArray, group: IntArra
     return residual
 
 
-def _centred(residual: FloatArray, place: IntArray) -> FloatArray:
-    """Without the mean of each bin."""
-    used, place = np.unique(place, return_inverse=True)
-    member = np.zeros((len(used), len(place)))
-    member[place, np.arange(len(place))] = 1.0
-    means = (member @ residual) / member.sum(axis=1)[:, None]
-    return np.asarray(residual - means[place])
-
-
-def _inverse_mean(slopes: FloatArray, gram: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The map from functions of y to the mean of x, and the part of each that x explains; x has covariance one."""
-    towards = slopes @ np.linalg.pinv(gram)
-    explained = np.linalg.svd(towards @ gram @ towards.T)[1][: slopes.shape[1]]
-    if len(explained) and explained[0] > STRONGEST:
-        return towards * np.sqrt(STRONGEST / explained[0]), explained * STRONGEST / explained[0]
-    return towards, explained
-
-
 def _congruent(spread: FloatArray, have: FloatArray, want: FloatArray) -> FloatArray:
     """`spread` moved as the covariance of the clipped points would have to move, by at most a factor of two a step."""
     have = have + 1e-9 * max(float(np.trace(want)), 1e-12) * np.eye(len(have))  # all may be clipped to one place
-    root, inverse = power_of(have, 0.5), power_of(have, -0.5)
+    root, inverse = powers_of(have, (0.5, -0.5))
     values, vectors = np.linalg.eigh(inverse @ want @ inverse)
     move = root @ ((vectors * np.sqrt(np.clip(values, 0.25, 4.0))) @ vectors.T) @ inverse
     moved = move @ spread @ move.T
@@ -340,10 +362,11 @@ def _at_most(spread: FloatArray, most: FloatArray | float) -> FloatArray:
 
 def power_of(matrix: FloatArray, power: float) -> FloatArray:
     """Of a symmetric matrix, eigenvalues raised to a hair above zero."""
+    return powers_of(matrix, (power,))[0]
+
+
+def powers_of(matrix: FloatArray, powers: tuple[float, ...]) -> list[FloatArray]:
+    """The same for several powers."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
-    return np.asarray((vectors * np.maximum(values, 1e-10 * max(values[-1], 1e-300)) ** power) @ vectors.T)
-
-
-def _clipped(x: FloatArray, radius: float) -> FloatArray:
-    length = np.linalg.norm(x, axis=1, keepdims=True)
-    return np.asarray(x * np.minimum(1.0, radius / np.maximum(length, 1e-300)))
+    values = np.maximum(values, 1e-10 * max(values.max(initial=0.0), 1e-300))
+    return [np.asarray((vectors * values**power) @ vectors.T) for power in powers]

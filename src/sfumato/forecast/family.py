@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,13 +14,13 @@ from sfumato.forecast.described import (
     SHAPE,
     TAMEST,
     Curves,
+    Groups,
     describe_curves,
     heavy,
     lengths_of,
     possible_kurtosis,
     power_of,
     skewed,
-    standardised,
     stretched,
 )
 from sfumato.forecast.evidence import Evidence, Seen
@@ -205,9 +206,9 @@ def spread_points(
     p, size = len(mean), max((4 if tested else 1) * POINTS, 20 * len(mean))
     noise = _tailed(size, _kurtosis(evidence, covariance, rng), rng) if tested else skewed(size, p, SHAPE, rng)
     lengths, root = lengths_of(evidence, size), power_of(covariance, 0.5)
-    stretch, together = np.ones(size), np.zeros(size, dtype=np.int64)
+    stretch, together = np.ones(size), Groups.of(np.zeros(size, dtype=np.int64))
     for left in reversed(range(ROUNDS)):
-        x = mean + standardised(noise * stretch[:, None], together) @ root
+        x = mean + together.standardised(noise * stretch[:, None]) @ root
         if left and lengths is not None:
             stretch = stretched(stretch, np.linalg.norm(x, axis=1), lengths)
     return Records(np.clip(x, -1.0, 1.0), np.zeros(size))
@@ -255,6 +256,7 @@ class ComponentBelief(RowsFound):
     choice: Choice
     half_width: FloatArray
     testable: bool = True
+    noun: ClassVar[str] = "component"
 
     @property
     def own(self) -> FloatArray:
@@ -317,6 +319,7 @@ class PairBelief(RowsFound):
     choice: Choice
     half_width: FloatArray
     testable: bool = True
+    noun: ClassVar[str] = "pair"
 
     @property
     def own(self) -> FloatArray:

@@ -64,7 +64,8 @@ class StandIn:
         """The sum over the points with the noise of the plan's line, as the door would give it."""
         event = self.plan.line(line).event
         assert isinstance(event, Gaussian)
-        std = np.broadcast_to(gaussian_std(query, self.relation, event) * query.grid, query.shape)
+        std = np.empty(query.shape)
+        std[...] = gaussian_std(query, self.relation, event) * query.grid
         return Release(self._sum(query) * query.grid + std * self.streams[line].standard_normal(query.shape), std)
 
     def select(self, query: BoundedSum, line: str) -> IntArray:

@@ -6,7 +6,7 @@ lacks a page, an attack, a report, a round trip through a model file or a fit at
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sfumato.schema import (
     HUGE,
     Node,
     Reader,
+    Sizes,
     array,
     bounds,
     given,
@@ -175,7 +176,18 @@ CHOICE = record(
     given=truth,
     p_values=series(),
 )
-VERDICT = record(Verdict, level=word(get_args(Level)), sentence=lambda node, sizes: node.text())
+
+
+def verdict_of(node: Node, sizes: Sizes) -> Verdict:
+    """A verdict. One that was written before directions were judged one by one has no levels of them."""
+    each = ("levels",) if "levels" in dict(node.items()) else ()
+    fields = node.fields("level", "sentence", *each)
+    levels = tuple(cast(Level, one.one_of(get_args(Level))) for name in each for one in fields[name].elements())
+    if len(levels) not in (0, sizes["k"]):
+        fields["levels"].refuse(f"a list of {sizes['k']}")
+    return Verdict(cast(Level, fields["level"].one_of(get_args(Level))), fields["sentence"].text(), levels)
+
+
 DIRECTIONS: dict[str, Reader] = {
     "directions": array("k", "p", must="orthonormal rows", holds=orthonormal),
     "standard_errors": array("k", "p", gaps=True, most=HUGE),
@@ -188,7 +200,7 @@ PLACE: dict[str, Reader] = {
 }
 JUDGED: dict[str, Reader] = {
     "privacy_errors": optional(array("k", "p", gaps=True, most=HUGE)),
-    "verdict": optional(VERDICT),
+    "verdict": optional(verdict_of),
 }
 """What is said about the directions of a fit."""
 EXPLAINING = DIRECTIONS | PLACE | {"choice": CHOICE}

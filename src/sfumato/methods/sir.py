@@ -21,12 +21,12 @@ from sfumato.methods.about import (
     NAMES,
     PARAMETERS,
     SCALE,
-    VERDICT,
     About,
     Attack,
     finding,
     method_among,
     searching,
+    verdict_of,
 )
 from sfumato.methods.base import Assessed, ExplainingReducer, ExplainingTask, half_widths, location_of, open_session
 from sfumato.methods.parameters import chosen_method, directions_of, share_of
@@ -261,7 +261,7 @@ RELEASED: dict[str, Reader] = (
         "directions": array("k", "p", must="rows of length one", holds=_unit),
         "privacy_errors": optional(array("k", "p", gaps=True, most=HUGE)),
         "loadings_errors": optional(array("k", "p", gaps=True, most=HUGE)),
-        "verdict": optional(VERDICT),
+        "verdict": optional(verdict_of),
         "solver": optional(word(get_args(Solver))),
     }
 )
@@ -392,7 +392,8 @@ class PrivateSIR(Predicting, LinkedReducer):
     choice_ : Choice
         The number of directions, why, and `p_values` of the singular values.
     verdict_ : Verdict
-        `level`, "reliable", "weak" or "noise", and `sentence`: whether the fit would come out the same again.
+        Whether the fit would come out the same again: `level`, "reliable" (all directions), "weak" or "noise",
+        `levels` of single directions, and a `sentence`.
     mean_, scale_ : ndarray of shape (n_features,)
         Released centre and standard deviation of the (clipped) features.
     bounds_ : Bounds

@@ -41,7 +41,7 @@ def build_document(estimator: Any, *, forecasts: bool = True) -> Document:
     account = account_of(estimator)
     loadings, units = loadings_of(estimator)
     loadings = tuple(sorted(loadings, key=_order))
-    picture = getattr(estimator, "picture_", None)
+    picture, verdict = getattr(estimator, "picture_", None), getattr(estimator, "verdict_", None)
     return Document(
         title=words.about(estimator).title,
         subtitle=words.subtitle(estimator),
@@ -58,8 +58,10 @@ def build_document(estimator: Any, *, forecasts: bool = True) -> Document:
         what_if=what_if(estimator) if forecasts else None,
         unit=words.unit(estimator),
         mark=account.mark,
-        verdict=_verdict(estimator),
-        error_of=PRIVACY_ALONE if getattr(estimator, "verdict_", None) is None else IN_ALL,
+        verdict=None if verdict is None else (verdict.level, verdict.sentence),
+        headline="" if verdict is None else verdict.headline,
+        levels=() if verdict is None else verdict.levels,
+        error_of=PRIVACY_ALONE if verdict is None else IN_ALL,
         command=getattr(estimator, "origin_", Origin()).command,
     )
 
@@ -68,11 +70,6 @@ def _order(loading: Loading) -> tuple[bool, float]:
     """Features of a second table last, and first those that weigh most in any direction."""
     most = max((abs(value) for value in loading.values if math.isfinite(value)), default=0.0)
     return loading.feature.startswith(f"{words.SECOND} "), -most
-
-
-def _verdict(estimator: Any) -> tuple[str, str] | None:
-    verdict = getattr(estimator, "verdict_", None)
-    return None if verdict is None else (verdict.level, verdict.sentence)
 
 
 def _spectrum(estimator: Any) -> Spectrum | None:

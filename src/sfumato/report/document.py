@@ -157,6 +157,10 @@ class Document:
         Where the releases stand in the ledger file they were written to, if any.
     verdict : (str, str) or None
         Level, "reliable", "weak" or "noise", and the sentence that says what it means, where the method judges itself.
+    headline : str
+        The level as a heading.
+    levels : tuple of str
+        Of each direction, where they are known.
     error_of : str
         What the standard errors are of.
     command : str
@@ -179,6 +183,8 @@ class Document:
     unit: str = "direction"
     mark: str = ""
     verdict: tuple[str, str] | None = None
+    headline: str = ""
+    levels: tuple[str, ...] = ()
     error_of: str = PRIVACY_ALONE
     command: str = ""
 
@@ -192,6 +198,10 @@ class Document:
     def n_directions(self) -> int:
         """The number of directions shown: 0 if there are no loadings."""
         return len(self.loadings[0].values) if self.loadings else 0
+
+    def level_of(self, k: int) -> str:
+        """The level of direction k, from 0, where directions differ in it; else nothing."""
+        return self.levels[k] if len(set(self.levels)) > 1 and k < len(self.levels) else ""
 
     @property
     def has_errors(self) -> bool:

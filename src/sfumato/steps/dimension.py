@@ -32,7 +32,8 @@ class Choice:
         if self.given:
             if not len(self.p_values):
                 return asked
-            told = f"{above or 'None'} of them" if above <= self.n_directions else f"{above}"
+            more = f"{'All of them' if self.n_directions > 1 else 'It'}, and the next one,"
+            told = f"{above or 'None'} of them" if above <= self.n_directions else more
             return f"{asked} {told} could be told from noise."
         if above == 0:
             return "No singular value stands out of the noise; one direction is kept."

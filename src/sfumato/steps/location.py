@@ -456,8 +456,7 @@ def _half_widths(
     # Inside a box few octaves can hold records: less is needed to tell that they do, and a false alarm is harmless
     # because those beyond the box are not looked at.
     boxed = np.isfinite(widest)
-    needed = np.where(boxed, SEEN_IN_BOX, SEEN)
-    seen = np.array([seen_bins(row, noise, factor) for row, factor in zip(counts, needed, strict=True)])
+    seen = seen_bins(counts, noise, np.where(boxed, SEEN_IN_BOX, SEEN))
     off = n - np.where(seen[:, 0], counts[:, 0], 0.0)
     counts, seen = counts[:, 1:], seen[:, 1:]
     inside = np.ceil(np.log2(np.where(boxed, widest, 1.0))) + OCTAVES

@@ -131,16 +131,20 @@ def narrowest_half(counts: FloatArray, noise: float, n: float, widths: tuple[int
     return first, end
 
 
-def seen_bins(counts: FloatArray, noise: float, factor: float = SEEN) -> NDArray[np.bool_]:
+def seen_bins(counts: FloatArray, noise: float, factor: FloatArray | float = SEEN) -> NDArray[np.bool_]:
     """Bins of windows whose counts are surely not zero; narrow windows first, and what they hold is then left out.
+
+    Bins are along the last axis; `factor` may differ from histogram to histogram.
 
     >>> seen_bins(np.array([50.0, 0.0, 4.0, 4.0, 0.0, 0.0]), 1.0)
     array([ True, False,  True,  True, False, False])
     """
-    rest, seen = counts.copy(), np.zeros(len(counts), dtype=bool)
+    rest, seen = counts.copy(), np.zeros(counts.shape, dtype=bool)
+    needed = np.asarray(factor * noise)[..., None]
     for width in WINDOWS[:3]:
-        for first in np.flatnonzero(window_sums(rest, width) > factor * noise * np.sqrt(width)):
-            seen[first : first + width] = True
+        found = window_sums(rest, width) > needed * np.sqrt(width)
+        for first in range(width):
+            seen[..., first : first + found.shape[-1]] |= found
         rest[seen] = 0.0
     return seen
 

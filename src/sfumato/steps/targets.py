@@ -63,7 +63,10 @@ class Targets:
 
     def compressed(self, v: FloatArray) -> Self:
         """The same about the functions ``f v``."""
-        began, ends = (np.tensordot(v.T, what, 1) for what in (self.began, self.ends))
+        size = self.ends.shape[1:]
+        began, ends = (
+            (v.T @ what.reshape(len(v), size[0] * size[1])).reshape(-1, *size) for what in (self.began, self.ends)
+        )
         return type(self)(self.shape, began, ends, v.T**2 @ self.noise)
 
     def average(self) -> FloatArray:
@@ -79,9 +82,8 @@ class Targets:
         found = self.ends[:, -1]
         for _ in range(ROUNDS if self.ends.shape[1] > 1 else 0):
             left = found[:, None] - self.began
-            own = self.noise + OWN**2 * (left**2).mean(axis=2)
-            weights = _weights((left * doubts) @ left.transpose(0, 2, 1), doubts, own)
-            found = (weights * self.ends.transpose(0, 2, 1)).sum(axis=2)
+            own = self.noise + OWN**2 / len(doubts) * np.einsum("qtp,qtp->qt", left, left)
+            found = _averaged(self.ends, (left * doubts) @ left.transpose(0, 2, 1), doubts, own)
         return np.concatenate([self.shape.axes @ found[:, :-1].T, found[:, -1:].T])
 
     def _turned(self, coefficients: FloatArray) -> FloatArray:
@@ -90,11 +92,17 @@ class Targets:
         return np.asarray(along.T[:, None])
 
 
-def _weights(shared: FloatArray, doubts: FloatArray, noise: FloatArray) -> FloatArray:
-    """``S_i^-1 1`` over its sum, for ``S_i = doubt_i shared + diag(noise)`` and every i: (q, p + 1, steps)."""
-    largest = noise.max(axis=1) + np.trace(shared, axis1=1, axis2=2) * doubts.max()
-    root = 1.0 / np.sqrt(noise + _LEAST * largest[:, None] + 1e-300)
-    values, vectors = np.linalg.eigh(root[:, :, None] * shared * root[:, None])
-    along = (root[:, None] @ vectors) / (1.0 + doubts[:, None] * np.maximum(values, 0.0)[:, None])
-    weights = along @ vectors.transpose(0, 2, 1) * root[:, None]
-    return np.asarray(weights / weights.sum(axis=2, keepdims=True))
+def _averaged(ends: FloatArray, shared: FloatArray, doubts: FloatArray, noise: FloatArray) -> FloatArray:
+    """Targets (q, steps, p + 1) averaged over steps with weights ``S_i^-1 1`` over their sum, along every axis i, where
+    ``S_i = doubt_i shared + diag(noise)``: (q, p + 1).
+
+    One set of eigenvectors serves all axes, and weights need not be written down.
+    """
+    largest = noise.max(axis=1) + np.einsum("qtt->q", shared) * doubts.max()
+    root = 1.0 / np.sqrt(noise + _LEAST * largest[:, None] + 1e-300)[:, :, None]
+    values, vectors = np.linalg.eigh(root * shared * root.transpose(0, 2, 1))
+    turned = vectors.transpose(0, 2, 1)
+    ones = turned @ root
+    along = ones / (1.0 + np.maximum(values, 0.0)[:, :, None] * doubts)
+    summed = np.einsum("qtp,qtp->qp", along, turned @ (root * ends))
+    return np.asarray(summed / np.einsum("qtp,qtu->qp", along, ones))
