@@ -106,6 +106,9 @@ BENCHMARKS = {
     "honest-again": Benchmark(
         "whether what is called reliable comes out again", ("honest-again.md",), start("honest", "again")
     ),
+    "honest-causes": Benchmark(
+        "why less is kept on private directions: one cause taken away at a time", ("honest-causes.md",), start("causes")
+    ),
     "honest-coverage": Benchmark(
         "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
     ),
