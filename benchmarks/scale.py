@@ -153,7 +153,7 @@ def main(replications: int) -> None:
     largest, command = 10_000 * replications, f"python -m benchmarks scale --replications {replications}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found = by_rows(folder, (largest // 10, largest), P, ("4GB", "700MB"))
+        found = by_rows(folder, (largest // 10, largest), P, ("4GB", "1.1GB", "700MB"))
         write("scale-rows", command, ROWS, COLUMNS, found)
         write(
             "scale-workers",

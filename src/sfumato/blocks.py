@@ -20,10 +20,21 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
     """Which rows of a table are worked on together.
 
     >>> list(blocks(200_000, 1))
-    [slice(0, 131072, None), slice(131072, 200000, None)]
+    [slice(0, 200000, None)]
+    >>> list(blocks(20_000, 20))
+    [slice(0, 6681, None), slice(6681, 13362, None), slice(13362, 20000, None)]
     """
-    beside = _beside(columns)
-    size = -(-max(LEAST_ROWS, NUMBERS // columns) // beside) * beside
+    return pieces(rows, max(LEAST_ROWS, NUMBERS // columns), _beside(columns))
+
+
+def pieces(rows: int, least: int, multiple: int = 1) -> Iterator[slice]:
+    """Rows in about equal pieces of at least so many, a multiple of some number but for the last.
+
+    >>> list(pieces(1_100, 512)), list(pieces(524, 512)), list(pieces(0, 512))
+    ([slice(0, 550, None), slice(550, 1100, None)], [slice(0, 524, None)], [])
+    """
+    size = -(-rows // max(rows // least, 1))
+    size = max(-(-size // multiple) * multiple, 1)
     return (slice(begin, min(begin + size, rows)) for begin in range(0, rows, size))
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.blocks import pieces
 from sfumato.bounds import Grid
 from sfumato.records import Records
 from sfumato.sums import column_squares, round_within, shrinkage
@@ -85,14 +86,13 @@ class Whitening:
         """Whitened integer rows (n, p + 1); the last column is the constant `unit`."""
         return self._whitened(records).columns.T.astype(np.float64)
 
-    def blocks(self, records: Records, rows: int) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-        """So many records at a time: which, their whitened integers (p + 1, rows), and the squared lengths of these.
+    def blocks(self, records: Records, least: int) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """At least so many records at a time: which, their whitened integers (p + 1, rows), and their squared lengths.
 
         A record is a column: long rows are faster to work on.
         """
         whitened = self._whitened(records)
-        for begin in range(0, len(records), rows):
-            here = slice(begin, begin + rows)
+        for here in pieces(len(records), least):
             yield here, whitened.columns[:, here].astype(np.float64), whitened.squares[here].astype(np.float64)
 
     def _whitened(self, records: Records) -> "_Whitened":
