@@ -2,6 +2,8 @@
 
 A feature that was named is a candidate and not asked about again, so that weaker ones get their turn. Where sites are
 many, each is asked once only: one name for the whole of its share is worth more than several names in more noise.
+Functions of the response take turns, too, those first of which sites still name the same features: where no two sites
+agree, there is nothing left that they can see.
 """
 
 import math
@@ -11,6 +13,7 @@ from itertools import product
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato.privacy.asking import Asking, ask, on_columns
@@ -19,6 +22,7 @@ from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.scores import SignScores
+from sfumato.steps.pursuit import centred
 from sfumato.steps.ranks import Ranks
 from sfumato.steps.screening import Screen, class_contrasts, smooth_contrasts
 from sfumato.sums import BoundedSum
@@ -26,12 +30,17 @@ from sfumato.typing import FloatArray, IntArray
 
 PICKS = 1
 """Features that a site names when it is its turn."""
-NAMES, ORDERED, CLASSES = 60, 8, 12
-"""About so many names are gathered; a site gives so many at most, fewer where two tables of functions take turns."""
+NAMES, ORDERED, CLASSES = 12, 8, 12
+"""Names that one site alone would give, and ``1 / sqrt(K)`` as many each of K sites, so that all of them give more; but
+so many at most, fewer where two tables of functions take turns."""
 TURNS, QUESTIONS = 4, 12
 """Turns within a round at most, and questions that follow each other."""
-PROMISING = 1.0
+PROMISING = 0.8
 """In standard deviations: what the first look at the scores must leave for a second."""
+CUT = 0.67
+"""Functions are cut here for the scores of candidates: noise is in proportion to the largest value of a function, and
+what a feature scores to its mean size. Votes are by the functions as they are: at one site chance matters as much as
+noise, and grows as the scores do."""
 BY_CHANCE, SHADOW = 0.7, 0.1
 """Candidates are kept that stand out of chance and noise together so far that so many for each table would do so by
 chance, and are not in the shadow of the best."""
@@ -48,17 +57,17 @@ def rounds(sites: int, response: Response) -> int:
     """How often each site is asked.
 
     >>> [rounds(sites, Response()) for sites in (1, 10, 50, 1000)]
-    [8, 6, 2, 1]
+    [8, 4, 2, 1]
     """
     most = ORDERED if response.categories is None else CLASSES
-    return min(max(math.ceil(NAMES / sites), 1), most)
+    return min(max(round(NAMES / math.sqrt(sites)), 1), most)
 
 
 def turns(sites: int, response: Response) -> int:
     """Into how many turns the sites are divided.
 
     >>> [turns(sites, Response()) for sites in (1, 10, 50, 1000)]
-    [1, 2, 4, 4]
+    [1, 3, 4, 4]
     """
     return min(max(QUESTIONS // rounds(sites, response), 1), TURNS, sites)
 
@@ -106,13 +115,20 @@ class Ballot:
     @property
     def tables(self) -> tuple[FloatArray, ...]:
         if not self.ranks.is_ordered:
-            return (class_contrasts(self.ranks.probabilities),)
+            return (class_contrasts(self.ranks.seen.probabilities),)
         table = smooth_contrasts(self.ranks.probabilities)
         return table[:, :1], table[:, 1:]
 
-    def query(self, which: int, columns: IntArray) -> SignScores:
-        """The scores of some features with one of the tables."""
-        return SignScores(self.centre[columns], self.ranks.bins, self.tables[which])
+    def cut(self, which: int) -> FloatArray:
+        """One of the tables as candidates are scored with it: its functions cut, of mean zero all the same."""
+        table, p = self.tables[which], self.ranks.probabilities
+        if not self.ranks.is_ordered:
+            return table
+        return np.column_stack([np.clip(centred(column, p, CUT) / CUT, -1.0, 1.0) for column in table.T])
+
+    def query(self, table: FloatArray, columns: IntArray) -> SignScores:
+        """The scores of some features with some functions."""
+        return SignScores(self.centre[columns], self.ranks.bins, table)
 
 
 def screen_by_votes(voters: Voters, ballot: Ballot, n: float, at_least: int) -> Asking[Screen]:
@@ -129,31 +145,44 @@ def screen_by_votes(voters: Voters, ballot: Ballot, n: float, at_least: int) -> 
 
 def _named(voters: Voters, ballot: Ballot) -> list[IntArray]:
     """For each table the features that one site in a hundred names, or else those named most."""
-    tables, needed = len(ballot.tables), math.ceil(ballot.sites / 100)
-    votes = np.zeros((tables, len(ballot.centre)), dtype=np.int64)
+    tables, needed = ballot.tables, math.ceil(ballot.sites / 100)
+    votes = np.zeros((len(tables), len(ballot.centre)), dtype=np.int64)
     often, groups = (count(ballot.sites, ballot.response) for count in (rounds, turns))
+    which, agreed = 0, np.ones(len(tables), dtype=np.bool_)
     for t, turn in product(range(often), range(groups)):
-        which = (t + turn) % tables
         left = np.flatnonzero(votes[which] < needed)
         if len(left) < ballot.picks:  # everything was named: ask about all once more
             left = np.arange(len(ballot.centre))
-        query = OnColumns(ballot.query(which, left), left)
-        for picks in voters.ballots(query, f"picks {t + 1}", turn, groups):
-            votes[which, left[picks]] += 1
+        query = OnColumns(ballot.query(tables[which], left), left)
+        heard = [left[picks] for picks in voters.ballots(query, f"picks {t + 1}", turn, groups)]
+        named = np.bincount(np.concatenate([left[:0], *heard]), minlength=len(ballot.centre))
+        votes[which] += named
+        agreed[which] = named.max() > 1
+        which = _next(which, agreed)
     return [np.flatnonzero(each >= min(needed, each.max())) for each in votes]
+
+
+def _next(which: int, agreed: NDArray[np.bool_]) -> int:
+    """The next table in turn of which two sites named the same when they were asked last; the next, if there is none.
+
+    >>> _next(0, np.array([True, False])), _next(0, np.array([False, False]))
+    (0, 1)
+    """
+    order = (which + 1 + np.arange(len(agreed))) % len(agreed)
+    return int(order[agreed[order].argmax()])
 
 
 def _scores(ballot: Ballot, which: int, columns: IntArray, n: float) -> Asking[FloatArray]:
     """Standardised scores from two looks: fewer columns have less noise, so the second is at the promising alone."""
-    table = ballot.tables[which]
+    table = ballot.cut(which)
     chance = n * (ballot.ranks.probabilities @ table**2)[:, None]
     luck = np.sqrt(chance / ballot.sites)  # a site names what chance favours there: a standard deviation is taken off
-    first = yield from on_columns(ask(ballot.query(which, columns), f"scores {which + 1}"), columns)
+    first = yield from on_columns(ask(ballot.query(table, columns), f"scores {which + 1}"), columns)
     found = _standardised(first, chance, luck)
     promising = found >= min(PROMISING, float(found.max()))
     line = f"scores {which + 1 + len(ballot.tables)}"
     again = columns[promising]
-    second = yield from on_columns(ask(ballot.query(which, again), line), again)
+    second = yield from on_columns(ask(ballot.query(table, again), line), again)
     seen = Release(first.value[:, promising], np.broadcast_to(first.noise_std, first.value.shape)[:, promising])
     found[promising] = _standardised(_merged(seen, second), chance, luck)
     return found

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato import SIR, Bounds, Budget, principal_angles, subspace_distance
 from sfumato.errors import PrivacyWarning
-from sfumato.federated.task import SparseSites, run_sparse_sites, schedule_of
+from sfumato.federated.task import SparseSites, run_sparse_sites, schedule_of, votes_of
 from sfumato.federated.voting import PICKS
 from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
@@ -205,7 +205,8 @@ def high_dimension(model: str, p: int, clients: int, epsilon: float, seed: int) 
     budget, (response, codes) = Budget.approximate(epsilon, delta), response_of(y)
     far = far_signs(N * clients, p - near, seed)
     schedule = schedule_of(clients, N * clients, budget)
-    task = SparseSites(p, N * clients, response, k, BOUNDS, PICKS, clients, schedule)
+    votes = votes_of(clients, N * clients, budget, response)
+    task = SparseSites(p, N * clients, response, k, BOUNDS, PICKS, clients, schedule, votes=votes)
     sites = WideSites(x, codes, response, far, clients, budget, seed)
     door = sites.open(task.plan())
     outcome, _ = drive(run_sparse_sites(task, door), door)
