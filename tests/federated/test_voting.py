@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from sfumato import Budget
-from sfumato.federated.task import LEAST_VOTES, MOST_VOTES, votes_of
 from sfumato.federated.voting import Ballot, _named, rounds, turns
 from sfumato.records import Response
 from sfumato.statistics.histograms import Bins
@@ -73,11 +71,3 @@ def test_a_class_that_only_noise_is_in_is_no_function_of_the_response():
 def test_where_no_class_is_seen_all_of_them_are_kept():
     ranks = Ranks(Bins(np.empty(0), categories=2), np.array([0.6, 0.4]), 10.0, noise=50.0)
     np.testing.assert_array_equal(ranks.seen.probabilities, ranks.probabilities)
-
-
-def test_votes_take_less_of_the_cost_the_more_records_and_budget_a_site_has():
-    sizes, budgets = (100, 1_000, 10_000, 100_000), [Budget.approximate(epsilon, 1e-5) for epsilon in (0.5, 1.0, 4.0)]
-    parts = np.array([[votes_of(20, 20 * n, budget, Response()) for n in sizes] for budget in budgets])
-    assert (np.diff(parts, axis=0) <= 0).all() and (np.diff(parts, axis=1) <= 0).all()
-    assert parts.max() == MOST_VOTES and parts.min() == LEAST_VOTES
-    assert votes_of(20, None, budgets[0], Response()) == MOST_VOTES

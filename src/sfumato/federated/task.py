@@ -26,7 +26,6 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Unit
-from sfumato.records import Response
 from sfumato.sources import declared_response
 from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import Locating, Location, location_share
@@ -88,29 +87,11 @@ def too_small(facts: Mapping[str, SiteFacts], least: int | str | None, budget: B
     return found
 
 
-SHARES = {"ranks": 0.15, "scores": 0.5, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
-"""Parts of the zCDP cost that votes leave; relative. From the ranks the functions are made that features are scored
-with."""
-CLASS_SHARES = SHARES | {"ranks": 0.03, "scores": 0.35}
+SHARES = {"ranks": 0.15, "picks": 1.27, "scores": 0.5, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
+"""Parts of the zCDP cost; relative. Votes take half, as a site votes by itself and what follows adds up all sites; and
+from the ranks the functions are made that features are scored with."""
+CLASS_SHARES = SHARES | {"ranks": 0.03, "picks": 1.0, "scores": 0.35}
 """Classes need no ranks, and have one table of functions to score with, not two."""
-LEAST_VOTES, MOST_VOTES = 0.25, 0.5
-"""Part of the cost that is for votes: much, as a site votes by itself and what follows adds up all sites."""
-VOTE = 60.0
-"""zCDP cost of a vote, times the records of a site, at which its noise is small beside chance: the more budget there is
-for that, the more of it is better left to what follows."""
-
-
-def votes_of(sites: int, n_records: int | None, budget: Budget, response: Response) -> float:
-    """Part of the cost that is for votes, from public numbers alone.
-
-    >>> budget, response = Budget.approximate(1.0, 1e-5), Response()
-    >>> [round(votes_of(sites, 5_000 * sites, budget, response), 2) for sites in (10, 100, 1000)]
-    [0.5, 0.33, 0.33]
-    """
-    if n_records is None:
-        return MOST_VOTES
-    needed = VOTE * math.sqrt(rounds(sites, response)) * sites / max(n_records, 1)
-    return min(max(needed / (min(budget.mu(), 1e6) ** 2 / 2.0), LEAST_VOTES), MOST_VOTES)
 
 
 LOCATED = 10
@@ -121,21 +102,18 @@ LOCATED = 10
 class SparseSites(ExplainingTask):
     """What is public about a sparse fit over sites; a site names `picks` features in each round.
 
-    The part `votes` of the cost is for that (`votes_of`). A search for bounds is about the features that were kept,
-    which it follows.
+    A search for bounds is about the features that were kept, which it follows.
     """
 
     picks: int
     sites: int
     schedule: Schedule
     picture: float = 0.0
-    votes: float = MOST_VOTES
 
     def plan(self) -> Plan:
         """Every release of a site, with its share. Ranks come from sums, as quantiles cannot be added."""
         shares = self.shares
-        votes = self.votes / (1.0 - self.votes) * sum(shares.values())
-        voting = Voting(self.sites, self.picks, self.response, votes, shares["scores"])
+        voting = Voting(self.sites, self.picks, self.response, shares["picks"], shares["scores"])
         shape = RoughShape(shares["radius"], shares["shape"])
         descent = Descent(self.schedule, shares["solve"], shares["residual"])
         steps = (self.ranking, voting, Locating(self.bounds), shape, descent)
@@ -289,15 +267,14 @@ def _sparse(
     task: SparseTask, estimator: Any, sites: int, schedule: Schedule, noises: float, budget: Budget
 ) -> SparseSites:
     bounds: Bounds | Location | None = given_of(task.known)
-    votes = votes_of(sites, task.n_records, budget, task.response)
     if bounds is None:  # the share is that of a search at the noise of the sum, beside all that is spent otherwise
         shares = SHARES if task.response.categories is None else CLASS_SHARES
         usual = PartialBounds.nothing(min(LOCATED, task.n_features))
         share = location_share(usual, task.n_records, budget.mu() / math.sqrt(noises))
-        bounds = Location(task.known, share * sum(shares.values()) / (1.0 - votes))
+        bounds = Location(task.known, share * sum(shares.values()))
     picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites, task.response))
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
-    return SparseSites(*facts, bounds, picks, sites, schedule, task.picture, votes)
+    return SparseSites(*facts, bounds, picks, sites, schedule, task.picture)
 
 
 def _total(sizes: Sequence[int | None]) -> int:

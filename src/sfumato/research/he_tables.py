@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato import SIR, Bounds, Budget, principal_angles, subspace_distance
 from sfumato.errors import PrivacyWarning
-from sfumato.federated.task import SparseSites, run_sparse_sites, schedule_of, votes_of
+from sfumato.federated.task import SparseSites, run_sparse_sites, schedule_of
 from sfumato.federated.voting import PICKS
 from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive
@@ -220,8 +220,7 @@ def wide_fit(model: str, p: int, clients: int, epsilon: float, seed: int) -> tup
     budget, (response, codes) = Budget.approximate(epsilon, delta_of(N, WIDE_SLICES)), response_of(y)
     sites = WideSites(x, codes, response, far_signs(N * clients, p - near, seed), clients, budget, seed)
     schedule = schedule_of(clients, N * clients, budget)
-    votes = votes_of(clients, N * clients, budget, response)
-    task = SparseSites(p, N * clients, response, len(truth), BOUNDS, PICKS, clients, schedule, votes=votes)
+    task = SparseSites(p, N * clients, response, len(truth), BOUNDS, PICKS, clients, schedule)
     return task, sites, np.pad(truth, ((0, 0), (0, p - near)))
 
 
