@@ -232,6 +232,11 @@ BENCHMARKS = {
     "sparse-speed": Benchmark(
         "the sparse flagship at p = 10,000 against one pass of sign scores", ("sparse-speed.md",), start("sparse_speed")
     ),
+    "sparse-sites": Benchmark(
+        "which part of a sparse fit over sites loses, one release after another without noise",
+        ("sparse-sites.md",),
+        call("sparse_sites"),
+    ),
     "speed": Benchmark(
         "speed and memory as ratios in one run",
         ("speed-memory.md", "speed-noise.md", "speed-parquet.md"),

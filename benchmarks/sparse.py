@@ -117,7 +117,8 @@ def main(replications: int) -> None:
         "Sparse flagship, total epsilon = 1\n"
         "delta = n^-1.1, everything included, k given, s not given, bounds (-1.5, 1.5), replace-one; mean ± standard "
         "error. The oracle is non-private SIR on the first six features of the same data. 'Printed DP-SSIR' is the "
-        "paper's own column (other draws of the same models, several times the epsilon, s' = 6 given).",
+        "paper's own column (other draws of the same models, several times the epsilon, s' = 6 given). In M3 and M4 "
+        "two features span both directions: whoever keeps just these is at distance zero, whatever the descent finds.",
         ("model", "n", "p", "sfumato", "bar", "oracle SIR", "features kept", "true ones kept", "printed DP-SSIR"),
         rows,
     )

@@ -106,7 +106,7 @@ class Ballot:
     @property
     def tables(self) -> tuple[FloatArray, ...]:
         if not self.ranks.is_ordered:
-            return (class_contrasts(self.ranks.probabilities),)
+            return (class_contrasts(self.ranks.seen.probabilities),)
         table = smooth_contrasts(self.ranks.probabilities)
         return table[:, :1], table[:, 1:]
 

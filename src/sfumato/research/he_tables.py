@@ -198,26 +198,35 @@ def _study(table: int, epsilon: float) -> Study:
 
 def high_dimension(model: str, p: int, clients: int, epsilon: float, seed: int) -> Values:
     """One replication of a cell of Tables 3 and 4."""
-    active = 5 if p <= 500 else 10
-    near = active + (REACH if model in ("II", "IV") else 0)
-    x, y, truth = drawn(model, N * clients, near, seed, sparse=active)
-    k, delta = len(truth), delta_of(N, WIDE_SLICES)
-    budget, (response, codes) = Budget.approximate(epsilon, delta), response_of(y)
-    far = far_signs(N * clients, p - near, seed)
-    schedule = schedule_of(clients, N * clients, budget)
-    task = SparseSites(p, N * clients, response, k, BOUNDS, PICKS, clients, schedule)
-    sites = WideSites(x, codes, response, far, clients, budget, seed)
+    task, sites, truth = wide_fit(model, p, clients, epsilon, seed)
     door = sites.open(task.plan())
     outcome, _ = drive(run_sparse_sites(task, door), door)
-    wide = np.pad(truth, ((0, 0), (0, p - near)))
-    measured = {"sfumato": subspace_distance(outcome.directions, wide)}
+    measured = {"sfumato": subspace_distance(outcome.directions, truth)}
+    x, y, k, active = sites.near, sites.y, len(truth), active_of(p)
     slices = 2 if model == "I" else WIDE_SLICES
-    shown, slice_of = sites.columns(np.arange(p if clients < MANY_SITES else near)), slices_of(y, slices)
+    shown, slice_of = sites.columns(np.arange(p if clients < MANY_SITES else x.shape[1])), slices_of(y, slices)
     kept = filtered(shown, slice_of, clients, slices, p)
-    site = Site(slices, epsilon, delta, WIDE_TRUNCATION, N // WIDE_SLICES)
-    measured |= _on_filtered(shown[:, kept], slice_of, kept, clients, site, wide, seed)
+    site = Site(slices, epsilon, delta_of(N, WIDE_SLICES), WIDE_TRUNCATION, N // WIDE_SLICES)
+    measured |= _on_filtered(shown[:, kept], slice_of, kept, clients, site, truth, seed)
     known = SIR(n_directions=k, n_slices=slices).fit(x[:, :active], y).directions_
     return measured | {"SIR, no privacy": subspace_distance(known, truth[:, :active])}
+
+
+def wide_fit(model: str, p: int, clients: int, epsilon: float, seed: int) -> tuple[SparseSites, WideSites, FloatArray]:
+    """Our fit of one replication of Tables 3 and 4, the sites that it asks, and the true directions."""
+    active = active_of(p)
+    near = active + (REACH if model in ("II", "IV") else 0)
+    x, y, truth = drawn(model, N * clients, near, seed, sparse=active)
+    budget, (response, codes) = Budget.approximate(epsilon, delta_of(N, WIDE_SLICES)), response_of(y)
+    sites = WideSites(x, codes, response, far_signs(N * clients, p - near, seed), clients, budget, seed)
+    schedule = schedule_of(clients, N * clients, budget)
+    task = SparseSites(p, N * clients, response, len(truth), BOUNDS, PICKS, clients, schedule)
+    return task, sites, np.pad(truth, ((0, 0), (0, p - near)))
+
+
+def active_of(p: int) -> int:
+    """How many features count."""
+    return 5 if p <= 500 else 10
 
 
 def _on_filtered(

@@ -161,9 +161,9 @@ def functions_of(ranks: Ranks) -> FloatArray:
     """Functions of the response that features are to explain, each of mean zero and variance one: table (bins, q).
 
     Of ranks the normal scores of the bins and, where they say more, their squares; of classes the centred indicators
-    of those in use, one of two.
+    of those that are seen, one of two.
     """
-    p = ranks.probabilities
+    p = ranks.probabilities if ranks.is_ordered else ranks.seen.probabilities
     table = normal_scores(p) if ranks.is_ordered else _indicators(p)
     table = table - p @ table
     variance = p @ table**2

@@ -1,6 +1,6 @@
 """Ranks of the response: bins that adapt to where y lives, from three rounds of histograms."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,15 @@ class Ranks:
     def unseen(self) -> IntArray:
         """Bins whose count does not show through its noise."""
         return np.flatnonzero(self.probabilities * max(self.total, 0.0) < VISIBLE * self.noise)
+
+    @property
+    def seen(self) -> "Ranks":
+        """The same without bins whose count does not show, if any does: the noise of a class that nobody is in is not a
+        function of the response."""
+        shown = self.probabilities.copy()
+        shown[self.unseen] = 0.0
+        whole = float(shown.sum())
+        return replace(self, probabilities=shown / whole) if whole > 0.0 else self
 
 
 @dataclass(frozen=True, slots=True)
