@@ -305,7 +305,7 @@ def test_answers_that_have_left_are_only_added_up(panel):
 def test_every_private_estimator_takes_persons():
     kinds = [getattr(sfumato, name) for name in sfumato.__all__ if name.startswith(("Private", "Label", "Local"))]
     private = [kind for kind in kinds if hasattr(kind, "fit")]
-    assert len(private) == 14
+    assert len(private) == 15
     papers = [load(home) for home in added().values()]
     assert len(papers) == 11
     assert all("rows_per_person" in kind().get_params() for kind in private + papers)

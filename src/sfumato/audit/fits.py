@@ -14,7 +14,7 @@ from sfumato.audit.result import AuditResult
 from sfumato.audit.transcript import Transcript, log_ratio, overheard, realised
 from sfumato.bounds import Bounds
 from sfumato.errors import PrivacyWarning
-from sfumato.methods import FAMILY, added, load
+from sfumato.methods import FAMILY, PREPARING, added, load
 from sfumato.methods.about import BOX, Attack
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.noise import Noise, SeededNoise
@@ -184,10 +184,14 @@ def _neighbours(rng: np.random.Generator, base: Records, case: Case) -> tuple[Re
 
 
 def list_attacks(epsilon: float, delta: float, relation: Relation) -> Iterator[Attack]:
-    """What every member of the family has attacked, with one direction and public bounds unless it says otherwise."""
+    """What every member of the family has attacked, with one direction and public bounds unless it says otherwise; and
+    what prepares features for it.
+    """
     known: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "relation": relation, "n_directions": 1, "bounds": BOX}
     for home in (*FAMILY.values(), *added().values()):
         yield from load(home).about.attacks(known)
+    for home in PREPARING:
+        yield from load(home).attacks(known)
 
 
 def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:

@@ -32,6 +32,8 @@ DEVICES = (
     "sfumato.methods.local_sir.LocalSIR",
 )
 """Estimators of answers that their owners randomised."""
+PREPARING = ("sfumato.methods.normal_scores.PrivateNormalScores",)
+"""What makes features ready for a fit, at a budget of its own."""
 
 
 @cache

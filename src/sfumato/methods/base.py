@@ -385,11 +385,13 @@ def given_of(known: PartialBounds) -> Bounds | None:
 def _search(estimator: Any, known: PartialBounds, n_records: int | None, *given: Any) -> Bounds | Location:
     mu = budget_of(estimator.epsilon, estimator.delta, estimator.rho).mu()
     known = known.with_binary(getattr(estimator, "_binary", ()))
-    return search_of(known, n_records, mu, any(isinstance(one, str) for one in given) or _names_all(known, *given))
+    return search_of(known, n_records, mu, insists_on_search(known, *given))
 
 
-def _names_all(known: PartialBounds, *given: Any) -> bool:
-    """Whether "search" was said of every feature of which nothing is known."""
+def insists_on_search(known: PartialBounds, *given: Any) -> bool:
+    """Whether "search" was said of all features, or of every one of which nothing is known."""
+    if any(isinstance(one, str) for one in given):
+        return True
     said = [value for one in map(by_column, given) if isinstance(one, Mapping) for value in one.values()]
     return 0 < known.unknown.size <= sum(isinstance(value, str) for value in said)
 

@@ -1,5 +1,6 @@
 """PrivateNormalScores: features as normal scores, by private histograms, before any other private fit."""
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -9,7 +10,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds, GivenBounds
-from sfumato.methods.base import known_of, open_session
+from sfumato.methods.about import Attack
+from sfumato.methods.base import insists_on_search, known_of, open_session
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import fit_source, transform_array
 from sfumato.methods.parameters import sizes_of
@@ -103,6 +105,14 @@ class PrivateNormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     ledger: Ledger | None = None
     random_state: int | None = None
 
+    @classmethod
+    def attacks(cls, known: dict[str, Any]) -> Iterator[Attack]:
+        """The fits that are attacked, of a given budget and relation."""
+        told = {name: known[name] for name in ("epsilon", "delta", "relation")}
+        yield Attack("PrivateNormalScores", cls(**told, bounds="search"))
+        some = {0: (-1, 1), 1: "search", 2: "search"}
+        yield Attack("PrivateNormalScores, some bounds", cls(**told, bounds=some), replay_only=True)
+
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find middles and distances of the features (array, dataframe or Arrow table); y is ignored."""
         session = open_session(self, X, None, groups)
@@ -136,7 +146,7 @@ class PrivateNormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def _task(self, n_features: int, n_records: int | None) -> ScoresTask:
         known = known_of(self, n_features).with_binary(getattr(self, "_binary", ()))
-        return ScoresTask(n_features, n_records, Location(known, 1.0, isinstance(self.bounds, str)))
+        return ScoresTask(n_features, n_records, Location(known, 1.0, insists_on_search(known, self.bounds)))
 
     def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
         return fit_source(self, X, None, None, response_kind, unit)
