@@ -66,6 +66,14 @@ def test_true_and_false_cost_nothing_and_a_constant_does_no_harm():
     assert list(fitted.get_feature_names_out()) == ["a", "sick", "same"]
 
 
+@pytest.mark.parametrize("bounds", [None, [range(2), range(2)]])
+def test_where_everything_is_known_nothing_is_spent_on_scores(bounds):
+    ledger, truth = Ledger(Budget.approximate(1.0, 1e-6), "replace"), np.random.default_rng(0).random((500, 2)) < 0.4
+    with pytest.raises(InputError, match="fit on the features themselves"):
+        PrivateNormalScores(bounds=bounds, ledger=ledger).fit(truth)
+    assert ledger.total() == 0.0 and not ledger.entries
+
+
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
 def test_a_record_changes_nothing_but_through_the_releases(relation):
     x = np.random.default_rng(4).normal(size=(300, 3)) * [1.0, 1e6, 1e-3] + [0.0, 1e9, 0.0]

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds, GivenBounds
+from sfumato.errors import InputError
 from sfumato.methods.about import Attack
 from sfumato.methods.base import insists_on_search, known_of, open_session
 from sfumato.methods.explanation import Explanation
@@ -146,6 +147,8 @@ class PrivateNormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def _task(self, n_features: int, n_records: int | None) -> ScoresTask:
         known = known_of(self, n_features).with_binary(getattr(self, "_binary", ()))
+        if not known.asked.size:
+            raise InputError("bounds: they say all there is to know of every feature; fit on the features themselves.")
         return ScoresTask(n_features, n_records, Location(known, 1.0, insists_on_search(known, self.bounds)))
 
     def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
