@@ -13,7 +13,7 @@ from sfumato.bounds import Bounds
 from sfumato.records import Records
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.statistics import histograms
-from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct, ResponseProduct
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.moments import Moments, SquareSums
 from sfumato.statistics.parts import Cells, OfColumn, OnCells, OnColumns, Part
@@ -100,6 +100,12 @@ def signs(p, bins, centre=0.5):
     return SignScores(np.full(p, centre), bins, table)
 
 
+def by_functions(p, bins, size):
+    """Some values of functions beyond the largest that is kept."""
+    functions = np.random.default_rng(p).normal(size=(bins.count, 4)) * [1.0, 1e-4, 1.0, 50.0]
+    return ResponseProduct(residual(p, bins), functions, size)
+
+
 def sign_residuals(p, bins, columns, centre=0.5):
     """Some effects beyond what is left, one of them twice; records of both signs that are cut."""
     rng = np.random.default_rng(p)
@@ -171,6 +177,8 @@ CASES = [
     Case("residual sizes", lambda p: ResidualHistogram(residual(p, numbers(), 0.5, 1.0))),
     Case("residual products", lambda p: ResidualProduct(residual(p, numbers()), 1.0)),
     Case("residual products of classes", lambda p: ResidualProduct(residual(p, codes()), 0.3), has_codes=True),
+    Case("residuals by functions of y", lambda p: by_functions(p, numbers(), 0.7)),
+    Case("residuals by functions of classes", lambda p: by_functions(p, codes(), 0.2), has_codes=True),
     Case("slices", lambda p: slices(p, numbers(), 1.0)),
     Case("slices of classes", lambda p: slices(p, codes(), 0.4), has_codes=True),
     Case("slices with sizes", lambda p: slices(p, numbers(), 1.0, 0.5)),

@@ -16,7 +16,7 @@ from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records, Response
 from sfumato.statistics import histograms
-from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct, ResponseProduct
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.moments import Moments, SquareSums
 from sfumato.statistics.parts import OnColumns
@@ -46,6 +46,7 @@ QUERIES = [
     histograms.DistanceHistograms(np.array([-1.0, 0.0, 1e9]), np.array([0.0, 0.5, 1e3])),
     SliceSecondMoments(WHITENING, BINS, GROUPS, 2),
     SquareSums(GRID, 0.3),
+    ResponseProduct(RESIDUAL, np.linspace(-2.0, 2.0, 12).reshape(4, 3), 1.1),
 ]
 EVERYBODY = histograms.Bins(np.empty(0))
 LIMITED = histograms.NormHistogram(replace(GRID, limits=np.array([[-1.0] * P, [0.5] * P])))
@@ -177,6 +178,11 @@ def test_what_is_not_a_known_question_is_refused(data):
         _wrong(QUERIES[11], "slice_weight", 1e9),
         _wrong(QUERIES[11], "whitening.matrix", _floats(P, P)),
         _wrong(QUERIES[11], "whitening.cap", 1e9),
+        _wrong(QUERIES[13], "size", 1e-9),
+        _wrong(QUERIES[13], "size", -1.0),
+        _wrong(QUERIES[13], "functions", _floats(3, 3)),
+        _wrong(QUERIES[13], "functions", encode(replace(QUERIES[13], functions=np.full((4, 3), 65.0)))["functions"]),
+        _wrong(QUERIES[13], "residual.scale", 0.0),
         _wrong(QUERIES[12], "clip", 0.0),
         _wrong(QUERIES[12], "clip", -1.0),
         _wrong(QUERIES[12], "clip", 1e300),

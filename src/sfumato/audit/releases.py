@@ -15,7 +15,7 @@ from sfumato.privacy.noise import Noise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Records
 from sfumato.statistics import histograms
-from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct, ResponseProduct
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.moments import Moments, SquareSums
 from sfumato.statistics.parts import Cells, OnCells, OnColumns
@@ -92,6 +92,7 @@ def queries() -> dict[str, BoundedSum]:
         "sums of squares": SquareSums(grid, 0.5),
         "histogram of residual sizes": ResidualHistogram(residual),
         "residual products": ResidualProduct(residual, 1.0),
+        "residuals by functions of the response": ResponseProduct(residual, np.ones_like(table), 1.0),
         "sign scores": signs,
         "sign scores of two columns": OnColumns(SignScores(np.zeros(2), bins, table), np.array([0, 2])),
         "sizes of cells": OnCells(

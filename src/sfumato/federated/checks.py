@@ -14,7 +14,14 @@ import numpy as np
 from sfumato.bounds import Grid
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.statistics import histograms
-from sfumato.statistics.gradients import LARGEST_COEFFICIENT, Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.gradients import (
+    LARGEST_COEFFICIENT,
+    LARGEST_FUNCTION,
+    Residual,
+    ResidualHistogram,
+    ResidualProduct,
+    ResponseProduct,
+)
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.moments import Moments, SquareSums
 from sfumato.statistics.parts import OnColumns
@@ -67,8 +74,11 @@ def check(query: BoundedSum, facts: SiteFacts) -> None:
             _residual(query.residual, facts)
         case ResidualProduct():
             _residual(query.residual, facts)
-            relative = query.size / query.residual.scale
-            _demand(2.0**-14 <= relative <= 2.0**4, "its size is out of range")
+            _size(query.size, query.residual)
+        case ResponseProduct():
+            _residual(query.residual, facts)
+            _size(query.size, query.residual)
+            _functions(query.functions, query.residual.bins)
         case SlicedMoments():
             _whitening(query.whitening, facts)
             _groups(query.bins, query.slice_of, query.n_slices, facts)
@@ -169,6 +179,16 @@ def _residual(residual: Residual, facts: SiteFacts) -> None:
     _demand(0 < table.shape[1] <= MOST_COLUMNS, "its table has too many columns")
     _demand(float(np.abs(table).max()) <= LARGEST_COEFFICIENT, "its table is out of range")
     _demand(1e-6 <= residual.scale <= 1e6, "its scale is out of range")
+
+
+def _size(size: float, residual: Residual) -> None:
+    _demand(2.0**-14 <= size / residual.scale <= 2.0**4, "its size is out of range")
+
+
+def _functions(functions: FloatArray, bins: histograms.Bins) -> None:
+    fits = functions.ndim == 2 and functions.shape[0] == bins.count
+    _demand(fits and 0 < functions.shape[1] <= MOST_COLUMNS, "its functions have another shape")
+    _demand(float(np.abs(functions).max()) <= LARGEST_FUNCTION, "its functions are out of range")
 
 
 def _groups(bins: histograms.Bins, group_of: IntArray, groups: int, facts: SiteFacts) -> None:

@@ -33,7 +33,8 @@ from sfumato.typing import Relation
 MOST_STEPS, MOST_PICKS = 12, 1000
 _RUN = re.compile(r"[0-9a-f]{8,64}")
 # Plans of every length are made of these lines: a site knows the longest, and which lines a run has is proposed.
-_ANY = Schedule(shares=(1.0,) * MOST_STEPS, sized=tuple(range(2, MOST_STEPS + 1)))
+_LATER = tuple(range(2, MOST_STEPS + 1))
+_ANY = Schedule(shares=(1.0,) * MOST_STEPS, sized=_LATER, refined=_LATER)
 _PLAN = Plan.of(
     Locating(Location(PartialBounds.nothing(1), 1.0, standardises=True)),
     Ranking(Response(), 1.0),

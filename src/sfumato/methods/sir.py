@@ -484,7 +484,7 @@ class PrivateSIR(Predicting, LinkedReducer):
         kind: Solver = "one-shot" if method == "one-shot" else "descent"
         bounds = location_of(self, n_features, n_records)
         budget = budget_of(self.epsilon, self.delta, self.rho)
-        schedule = schedule_of(n_features, n_records, budget.mu())
+        schedule = schedule_of(n_features, n_records, budget.mu(), response.categories is None)
         task = Task(n_features, n_records, response, directions, bounds, kind, share, schedule)
         return task if method != "auto" else with_best_method(task, budget, relation_of(self.relation))
 

@@ -18,6 +18,8 @@ RESIDUAL_UNITS = 2.0**13
 LARGEST = 2.0**20
 """Residual coordinates are cut here (128 expected lengths), so that squared lengths are exact."""
 LARGEST_COEFFICIENT = 2.0**10
+FUNCTION_UNITS, LARGEST_FUNCTION = 2.0**10, 2.0**6
+"""Grid units of a function of y that is one, and its largest value."""
 _MANY = 64
 _BLOCK, _LEAST_ROWS = 2**18, 2**9
 """Numbers of z and e that are worked on together, 2 MiB, and the fewest records."""
@@ -166,4 +168,64 @@ class ResidualProduct(BoundedSum):
         for z, e, squared in self.residual.blocks(records):
             e *= shrinkage(squared, limit)
             total += np.trunc(e, out=e) @ z.T
+        return as_integers(total.T)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseProduct(BoundedSum):
+    """``sum g(y) e^T`` with e shortened so that no record's product is longer than ``size sqrt(m)``, for m functions g.
+
+    A record's g is a row of a released table, as integers, and its e the residual's: a product of Frobenius norm
+    ``|g| |e|``. Where that exceeds the limit, e is multiplied by ``limit / (|g| |e|)``, taken a little too small
+    (`shrinkage`), and truncated toward zero, which only shortens it. So one record weighs at most ``limit``: the norm;
+    replacing one moves the sum by at most twice that, attained by e and -e on one bin: the diameter.
+
+    Parameters
+    ----------
+    residual : Residual
+        Gives e and the bins of y.
+    functions : ndarray of shape (bins.count, m)
+        g on each bin; values beyond `LARGEST_FUNCTION` are cut.
+    size : float
+        Longest product, beside the root of m.
+    """
+
+    residual: Residual
+    functions: FloatArray
+    size: float
+
+    @property
+    def limit(self) -> float:
+        """Longest product, in grid units."""
+        return self.size * float(np.sqrt(self.functions.shape[1])) / float(self.grid[0])
+
+    @property
+    def norm(self) -> float:
+        return self.limit
+
+    @property
+    def diameter(self) -> float:
+        return 2.0 * self.limit
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.functions.shape[1], self.residual.coefficients.shape[1]
+
+    @property
+    def grid(self) -> FloatArray:
+        return np.array([self.residual.unit / FUNCTION_UNITS])
+
+    @property
+    def describe(self) -> str:
+        rows, columns = self.shape
+        return f"residuals by functions of the response, {rows} x {columns}, each at most {self.size:.4g} sqrt({rows})"
+
+    def of(self, records: Records) -> IntArray:
+        g = np.rint(np.clip(self.functions, -LARGEST_FUNCTION, LARGEST_FUNCTION) * FUNCTION_UNITS).T
+        squares, index, end = column_squares(g), self.residual.bins.index(records), 0
+        total, limit = np.zeros(self.shape[::-1]), self.limit
+        for _, e, _ in self.residual.blocks(records):
+            here = index[end : (end := end + e.shape[1])]
+            e *= shrinkage(squares.take(here) * column_squares(e), limit)
+            total += np.trunc(e, out=e) @ g.take(here, axis=1).T
         return as_integers(total.T)

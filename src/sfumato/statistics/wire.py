@@ -17,7 +17,7 @@ import numpy as np
 
 from sfumato.bounds import Grid
 from sfumato.errors import SfumatoError
-from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct, ResponseProduct
 from sfumato.statistics.histograms import (
     Bins,
     DistanceHistograms,
@@ -54,6 +54,7 @@ FIELDS: Mapping[type, Mapping[str, Any]] = {
     Moments: {"source": Grid, "radius": "number", "centre_weight": "number"},
     ResidualHistogram: {"residual": Residual},
     ResidualProduct: {"residual": Residual, "size": "number"},
+    ResponseProduct: {"residual": Residual, "functions": "floats", "size": "number"},
     SlicedMoments: {
         "whitening": Whitening,
         "bins": Bins,
@@ -111,6 +112,7 @@ SITES = (
     Moments,
     ResidualHistogram,
     ResidualProduct,
+    ResponseProduct,
     SlicedMoments,
     SliceSecondMoments,
     SignScores,

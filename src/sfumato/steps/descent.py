@@ -6,18 +6,19 @@ Sliced inverse regression is the multivariate regression of functions f(y) on x:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
-from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
+from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct, ResponseProduct
 from sfumato.steps.dimension import Choice, choose
 from sfumato.steps.links import Links, links_of
 from sfumato.steps.noisy_histograms import likely_counts, quantile
 from sfumato.steps.ranks import BINS, Ranks
+from sfumato.steps.refinement import refine
 from sfumato.steps.shape import Shape
 from sfumato.steps.targets import Targets
 from sfumato.typing import FloatArray
@@ -37,6 +38,10 @@ SAMPLING = 0.6
 """Largest sampling error of a coefficient, times the root of the number of records."""
 
 
+REFINED_BY, REFINED_WHOLE = 12, 0.95
+"""Cosines that corrections of functions are made of, and the part of the residuals that tell of them whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """Steps of the descent: the share of the budget of each; constants, never read from the data.
@@ -44,13 +49,17 @@ class Schedule:
     Sizes of residuals are asked before the steps in `sized`. `levels` are the parts of the records that are kept whole,
     at the first step and later. `bins` of the response, at a `ranks` share of the budget, carry the functions that the
     descent regresses on x; a `shape` share is for the rough covariance, whose errors many steps make good. Shares
-    of `radius` and `residual` are for histograms of lengths of records and of sizes of residuals.
+    of `radius` and `residual` are for histograms of lengths of records and of sizes of residuals. Functions of a number
+    are refined before the steps in `refined`, which are among those in `sized`, each time for a share of `refining`
+    beside those of the steps.
     """
 
     shares: tuple[float, ...] = (3.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
     sized: tuple[int, ...] = (2, 3, 4, 6)
     levels: tuple[float, float] = (0.6, 0.45)
     weights: tuple[float, ...] = (1.0, *([0.6] * 11))
+    refined: tuple[int, ...] = ()
+    refining: float = 0.4
     extra: int = 1
     extra_weight: float = 0.3
     fading: float = 0.5
@@ -61,12 +70,14 @@ class Schedule:
     residual: float = 0.03
 
 
-USUAL = Schedule()
-PLENTY = Schedule(levels=(0.6, 0.5), shape=0.05, radius=0.01, residual=0.01)
-NOISY = Schedule(levels=(0.6, 0.3), radius=0.01, residual=0.01)
+USUAL = Schedule(refined=(2, 4))
+PLENTY = replace(USUAL, levels=(0.6, 0.5), shape=0.05, radius=0.01, residual=0.01)
+NOISY = replace(USUAL, levels=(0.6, 0.3), radius=0.01, residual=0.01)
 CENTRAL = (USUAL, PLENTY, NOISY)
 """Of fits in one place. With many records histograms take little to be read; so does the whitening where the sample
 limits a fit, and where noise does, residuals are cut sooner."""
+OF_CLASSES = tuple(replace(schedule, refined=()) for schedule in CENTRAL)
+"""The same for classes, which have no order that corrections of their functions could be smooth in."""
 ENOUGH, MOST_NOISE = 1_000.0, 0.04
 """Least ``n mu``, how many times the noise of a count fits into n, for which histograms take little; and largest
 ``p / (mu^2 n)``, but for a factor the variance of noise beside that of the sample, where the sample limits a fit."""
@@ -74,15 +85,16 @@ FOUR_STEPS = Schedule((2.0, 1.0, 2.0, 3.0), (2, 3, 4), (0.6, 0.6), fading=1.0, s
 """Where rounds are dear, or records few."""
 
 
-def schedule_of(n_features: int, n_records: int | None, mu: float) -> Schedule:
+def schedule_of(n_features: int, n_records: int | None, mu: float, ordered: bool = True) -> Schedule:
     """The schedule of a central fit, from public numbers alone: the usual one where the number of records is private.
 
     >>> [CENTRAL.index(schedule_of(15, n, 0.08)) for n in (None, 10_000, 20_000, 200_000)]
     [0, 0, 2, 1]
     """
+    usual, plenty, noisy = CENTRAL if ordered else OF_CLASSES
     if n_records is None or n_records * mu < ENOUGH:
-        return USUAL
-    return PLENTY if n_features <= MOST_NOISE * mu * mu * n_records else NOISY
+        return usual
+    return plenty if n_features <= MOST_NOISE * mu * mu * n_records else noisy
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +145,19 @@ class Descent:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """A gradient at every step; before some of them, the sizes of the residuals."""
+        """A gradient at every step; before some of them, sizes of residuals and how they move with the response."""
         shares, sized, lines = self.schedule.shares, self.schedule.sized, []
+        whole = sum(shares) + self.schedule.refining * len(self.schedule.refined)
         for t, part in enumerate(shares, start=1):
             if t in sized:
                 each = self.residual_share / len(sized)
                 purpose = f"size of the residuals, step {t}"
                 lines.append(Line(f"residual {t}", purpose, each, "sqrt(2) / 1", asks=ResidualHistogram))
-            each = self.share * part / sum(shares)
+            if t in self.schedule.refined:
+                each = self.share * self.schedule.refining / whole
+                purpose = f"functions of the response, step {t}"
+                lines.append(Line(f"functions {t}", purpose, each, "2 R sqrt(m) / R sqrt(m)", asks=ResponseProduct))
+            each = self.share * part / whole
             sensitivity = "2 R sqrt(p+1) / R sqrt(p+1)"
             lines.append(Line(f"step {t}", f"descent step {t}", each, sensitivity, asks=ResidualProduct))
         return tuple(lines)
@@ -208,11 +225,31 @@ def step(
         dimensions = n_directions + schedule.extra * schedule.extra_weight**2
         kept = max(kept_gradient(counts, sizes.sizes, scale, dimensions), LEAST_KEPT) * (LONG if uneven > 1.0 else 1.0)
         residual = Residual(shape.whitening, ranks.bins, state.table, state.coefficients, scale)
+        if t in schedule.refined:
+            state = yield from refine_functions(residual, ranks, state, t, n, n_directions, counts, sizes.sizes)
+            residual = replace(residual, table=state.table)
     gradient = yield from ask(ResidualProduct(residual, scale), f"step {t}")
     noise = (gradient.noise_std.max(axis=0) / (kept * n)) ** 2
     began = state.coefficients
     targets = state.targets.and_one(began, began + gradient.value / (kept * n), noise)
     return State(state.table, targets.average(), scale, kept, targets)
+
+
+def refine_functions(
+    residual: Residual, ranks: Ranks, state: State, t: int, n: float, k: int, counts: FloatArray, sizes: FloatArray
+) -> Asking[State]:
+    """One release of how residuals move with y; the functions kept, without what x has nothing to do with.
+
+    Nearly all residuals are left whole, of these `sizes` in these `counts`: clipped means of skewed ones are off.
+    """
+    smooth = cosines(ranks.probabilities, np.ones(REFINED_BY))
+    size = quantile(counts, sizes, REFINED_WHOLE)
+    moved = yield from ask(ResponseProduct(residual, smooth, size), f"functions {t}")
+    those = Release(moved.value[:, :k], moved.noise_std[:, :k])
+    weight = n * kept_gradient(counts, sizes, size, 1.0)
+    table = state.table.copy()
+    table[:, :k] = refine(table[:, :k], ranks.probabilities, smooth, those, weight, residual.scale / np.sqrt(n))
+    return replace(state, table=table)
 
 
 def typical_size(table: FloatArray, probabilities: FloatArray, level: float) -> float:
