@@ -15,8 +15,7 @@ from sfumato.cli.ledger import say_what_is_left
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError, as_usage
-from sfumato.study.family import check_options
-from sfumato.study.options import EstimatorOptions, read_categories, read_kind, split_names
+from sfumato.study import EstimatorOptions, check_options, read_categories, read_kind, split_names
 
 if TYPE_CHECKING:
     from rich.table import Table

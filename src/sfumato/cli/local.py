@@ -9,7 +9,7 @@ import typer
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError
-from sfumato.study.options import read_count, split_names
+from sfumato.study import read_count, split_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
