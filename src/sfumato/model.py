@@ -24,7 +24,7 @@ from sfumato.errors import InputError
 from sfumato.methods import FAMILY, added, find_class
 from sfumato.methods.about import About
 from sfumato.methods.base import PrivateReducer
-from sfumato.methods.parameters import MOVED
+from sfumato.methods.inputs import MOVED
 from sfumato.methods.reporting import Origin
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import Event

@@ -47,7 +47,7 @@ class Member:
 
     def check_method(self, method: str) -> None:
         """Refuse a method that the estimator does not have; of one that is an estimator now, say which."""
-        from sfumato.methods.parameters import MOVED, one_of
+        from sfumato.methods.inputs import MOVED, one_of
 
         moved = MOVED.get(self.make.__name__, {}).get(method)
         if moved is not None:

@@ -152,7 +152,7 @@ def fit_answers(
 def _fitted(paths: list[Path], directions: str, active: str | None) -> tuple[Any, list[str]]:
     from sfumato.cli import sheets
     from sfumato.local.forms import answers_from, from_text
-    from sfumato.local.slices import SliceRandomiser
+    from sfumato.local.randomisers import SliceRandomiser
     from sfumato.methods.label_iht import LabelPrivateIHT
     from sfumato.methods.label_sir import LabelPrivateSIR
 

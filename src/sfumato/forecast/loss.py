@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import InputError
 from sfumato.forecast.populations import Population, random_distance
-from sfumato.local.slices import best_number_of_slices, kept_signal
+from sfumato.local.randomisers import best_number_of_slices, kept_signal
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
 from sfumato.typing import Relation

@@ -19,15 +19,14 @@ from sfumato.forecast.assessment import Assessment, Verdict
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import About
 from sfumato.methods.explanation import Explanation
-from sfumato.methods.inputs import first_rows, fit_source, has_ids, transform_array
-from sfumato.methods.parameters import sizes_of
+from sfumato.methods.inputs import first_rows, fit_source, has_ids, sizes_of, transform_array
 from sfumato.methods.reporting import Reporting
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.door import Behind, Door, open_door
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.ledger.current import current_account
+from sfumato.privacy.ledger.file import current_account
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan

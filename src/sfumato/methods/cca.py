@@ -17,8 +17,7 @@ from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import BOX, CHOICE, JUDGED, PARAMETERS, About, Attack, finding, method_among
 from sfumato.methods.base import Assessed, ComponentReducer, half_widths, location_of_pair, open_session
 from sfumato.methods.explanation import Explanation
-from sfumato.methods.inputs import paired_source, second_array
-from sfumato.methods.parameters import chosen_method, directions_of
+from sfumato.methods.inputs import chosen_method, directions_of, paired_source, second_array
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan

@@ -14,8 +14,7 @@ from sfumato.errors import InputError
 from sfumato.methods.about import Attack
 from sfumato.methods.base import insists_on_search, known_of, open_session
 from sfumato.methods.explanation import Explanation
-from sfumato.methods.inputs import fit_source, transform_array
-from sfumato.methods.parameters import sizes_of
+from sfumato.methods.inputs import fit_source, sizes_of, transform_array
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of

@@ -14,7 +14,7 @@ from sfumato.forecast.populations import PointPopulation, signed_normals, weight
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CHOICE, COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
 from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, half_widths, open_session
-from sfumato.methods.parameters import chosen_method, directions_of
+from sfumato.methods.inputs import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of

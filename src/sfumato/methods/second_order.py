@@ -15,7 +15,7 @@ from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, JUDGED, PARAMETERS, About, Attack, finding
 from sfumato.methods.base import Assessed, ExplainingReducer, ExplainingTask, half_widths, location_of, open_session
-from sfumato.methods.parameters import directions_of
+from sfumato.methods.inputs import directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan, Step
