@@ -158,7 +158,7 @@ class Projecting(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 class Deferred:
-    """What subclasses and fits set; apart from `PrivateReducer`, whose annotations are parameters of estimators."""
+    """What subclasses and fits set; apart from `Spending`, whose annotations are parameters of estimators."""
 
     epsilon: float
     delta: float
@@ -169,11 +169,8 @@ class Deferred:
 
 
 @dataclass(eq=False, repr=False)
-class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
-    """Explains itself before a fit and projects records after it. A subclass gives `_task`, `_keep` and a budget.
-
-    A fit of records at hand, over simulated sites and over remote ones is the same three steps: `_task`, its
-    ``run()`` driven by whichever door there is, and `_keep`.
+class Spending(Deferred, BaseEstimator):
+    """The parameters of everything that spends a budget, besides the budget itself.
 
     An estimator is a dataclass: scikit-learn asks that its ``__init__`` sets every parameter, and does nothing else.
     """
@@ -185,13 +182,6 @@ class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
     ledger: Ledger | None = None
     random_state: int | None = None
 
-    _numeric_response = True
-
-    def explain(self, n_samples: int, n_features: int) -> Explanation:
-        """The plan before any data: every release, what it costs and how much noise it gets."""
-        response = declared_response(self._numeric_response, getattr(self, "classes", None))
-        return self._explain(n_samples, n_features, lambda p, n_records: self._task(p, n_records, response))
-
     def _explain(
         self, n_samples: int, n_features: int, task_of: Callable[[int, int | None], Planned], n_targets: int = 0
     ) -> Explanation:
@@ -202,6 +192,22 @@ class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
         task = task_of(n_features, n_samples if relation == "replace" and unit == RECORD else None)
         plan, size = task.plan().calibrate(budget, unit.factor), n_features + n_targets
         return Explanation(plan, budget, relation, n_samples, size, task, task.prospect(), unit.rows)
+
+
+@dataclass(eq=False, repr=False)
+class PrivateReducer(Projecting, Reporting, Spending):
+    """Explains itself before a fit and projects records after it. A subclass gives `_task`, `_keep` and a budget.
+
+    A fit of records at hand, over simulated sites and over remote ones is the same three steps: `_task`, its
+    ``run()`` driven by whichever door there is, and `_keep`.
+    """
+
+    _numeric_response = True
+
+    def explain(self, n_samples: int, n_features: int) -> Explanation:
+        """The plan before any data: every release, what it costs and how much noise it gets."""
+        response = declared_response(self._numeric_response, getattr(self, "classes", None))
+        return self._explain(n_samples, n_features, lambda p, n_records: self._task(p, n_records, response))
 
     def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
         """Checked records, as this estimator takes them."""

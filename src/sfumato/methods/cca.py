@@ -127,7 +127,7 @@ class CanonicalTask:
         # With the next pair: it may be about as strong.
         pairs = canonical(root @ joint.matrix @ root.T, p, joint.noise_std, n, found.choice.n_directions + 1)
         weights = block_rows(pairs.x_weights, pairs.y_weights)
-        return located, mean, found, PairBelief(evidence, known, weights, p, found.choice, grid.half_width)
+        return located, mean, found, PairBelief(evidence, found.choice, grid.half_width, known, weights, p)
 
     def prepare(self) -> Asking[tuple[Located, float]]:
         """Bounds of all columns and number of records, given or bought."""

@@ -128,7 +128,7 @@ def component_belief(heard: Heard, found: Principal, grid: Grid, task: Principal
     evidence = Evidence.of(heard, found.total, whitening, ranks, again, names=("radius", "rough"))
     known = Known(found.mean, np.diag(found.values), found.vectors, found.noise)
     choice = Choice(k, shares_of_rest(found.values), np.nan, True)
-    return ComponentBelief(evidence, known, found.edge, choice, grid.half_width)
+    return ComponentBelief(evidence, choice, grid.half_width, known, found.edge)
 
 
 def _attacks(known: dict[str, Any]) -> Iterator[Attack]:

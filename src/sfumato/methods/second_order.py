@@ -155,7 +155,7 @@ class KernelTask(ExplainingTask):
         within = axes.T @ fit.slices.seconds @ axes - means[:, :, None] * means[:, None, :]
         evidence = Evidence.of(heard, n, whitening, ranks, KernelAgain(self, ranks), located.reading)
         curves = Curves(fit.slice_of, to_z.T @ axes, means, within)
-        belief = CurvedBelief(evidence, curves, fit.choice, grid.half_width, self.power)
+        belief = CurvedBelief(evidence, fit.choice, grid.half_width, curves, self.power)
         directions = orthonormal_in_order(fit.axes.T @ to_z / grid.half_width)
         centre = grid.centre + whitening.mean * grid.half_width
         return SecondOrderOutcome(directions, fit, located, centre, belief)

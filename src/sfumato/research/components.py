@@ -35,8 +35,9 @@ from sfumato.research.rayleigh_flow import (
 from sfumato.research.sums import ProductRows
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import Moments
+from sfumato.steps.covariance import CENTRE_WEIGHT
 from sfumato.steps.location import Located, Locating, Location, settled
-from sfumato.steps.pca import CENTRE_WEIGHT, Components, Loadings, Principal, measure_lengths, some, typical_clip
+from sfumato.steps.pca import Components, Loadings, Principal, measure_lengths, some, typical_clip
 from sfumato.steps.symmetric import noise_edge
 from sfumato.typing import FloatArray
 

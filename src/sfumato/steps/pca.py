@@ -19,13 +19,12 @@ from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.moments import Moments, SquareSums
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.covariance import Measuring
+from sfumato.steps.covariance import CENTRE_WEIGHT, Measuring
 from sfumato.steps.noisy_histograms import kept_share, likely_counts, quantile
 from sfumato.steps.symmetric import noise_edge, upper_to_full
 from sfumato.typing import FloatArray, IntArray
 
 RADIUS_LEVEL = 0.5
-CENTRE_WEIGHT = 0.3
 VISIBLE = 4.0
 """Gaps of the rough covariance must be this many times the edge of its noise, or it chooses no coordinates: below that
 a map made from it is expected to lose more than none, up to eight times (p = 100, 3,000 records, epsilon = 1)."""

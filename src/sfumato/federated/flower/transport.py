@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sfumato.federated.flower.protocol import reply_of, request_to
-from sfumato.federated.remote import FACTS, name_of
-from sfumato.settings.federated import SitesLostError
+from sfumato.federated.remote import FACTS, NumberedSites
 
 PAUSE, LATE = 0.1, 2.0
 """Seconds between two looks at who is there and what has come, at first and after a while; Flower's own loop waits 3.
@@ -25,7 +24,7 @@ def pull_messages(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
         yield message.metadata.reply_to_message_id, message
 
 
-class FlowerTransport:
+class FlowerTransport(NumberedSites):
     """Messages over a Flower `Grid`. The names of the sites are learnt from their first reply.
 
     Parameters
@@ -50,23 +49,9 @@ class FlowerTransport:
         admitted: frozenset[int] | None = None,
         pull: Pull = pull_messages,
     ) -> None:
+        super().__init__()
         self._grid, self._timeout, self._admitted, self._pull = grid, timeout, admitted, pull
-        self.nodes: dict[str, int] = {}
-        self._first: dict[str, tuple[str, bytes]] = {}
         self._meet(count, wait)
-
-    @property
-    def sites(self) -> tuple[str, ...]:
-        """Names of the sites that answered."""
-        return tuple(self.nodes)
-
-    def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
-        """Replies by site; who is slow or gone is absent."""
-        if set(requests.values()) == {FACTS}:
-            return self._first
-        names = {self.nodes[name]: name for name in requests}
-        replies = self._exchange({node: requests[name] for node, name in names.items()})
-        return {names[node]: reply for node, reply in replies.items() if node in names}
 
     def _meet(self, count: int, wait: float) -> None:
         """Ask everybody who is there for the public facts until all have told them; asking costs nothing."""
@@ -74,11 +59,7 @@ class FlowerTransport:
         while len(self.nodes) < count and time.monotonic() < end:
             there = set(self._grid.get_node_ids()) - set(self.nodes.values())
             there = there if self._admitted is None else there & self._admitted
-            for node, reply in sorted(self._exchange(dict.fromkeys(there, FACTS)).items()):
-                name = name_of(reply[0], str(node))
-                if name in self.nodes:
-                    raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
-                self.nodes[name], self._first[name] = node, reply
+            self._introduce(self._exchange(dict.fromkeys(there, FACTS)))
             time.sleep(PAUSE)
 
     def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:
