@@ -13,8 +13,7 @@ from sfumato.federated.site import Site, handle
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.terms import Terms
 from sfumato.local.forms import Sheet, answers_from, from_text, to_text
-from sfumato.local.numbers import NumberRandomiser
-from sfumato.local.slices import SliceRandomiser
+from sfumato.local.randomisers import NumberRandomiser, SliceRandomiser
 from sfumato.local.waves import Survey
 from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.plan import Line

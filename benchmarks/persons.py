@@ -10,8 +10,7 @@ import numpy as np
 
 from benchmarks.study import mean, replicate, write
 from sfumato import Bounds, PrivateSIR, subspace_distance
-from sfumato.audit.fits import Case
-from sfumato.audit.persons import audit_person
+from sfumato.audit.fits import Case, audit_person
 
 PEOPLE, VISITS, FEATURES = 10_000, 10, 8
 EPSILON, DELTA = 1.0, 1e-6

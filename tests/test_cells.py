@@ -10,7 +10,7 @@ import pytest
 from sfumato import InputError, PrivateLDA, PrivateSIR, scan
 from sfumato.cells import encode, key, keys_of, kinds_of, name, position
 from sfumato.local import SliceRandomiser
-from sfumato.sources.frames import response_to_array
+from sfumato.sources.arrays import response_to_array
 
 ONES = [1, 1.0, True, "1", "1.0", " 1", "1e0", "+1", "true", "True", b"1", np.int64(1), np.float32(1), np.True_]
 

@@ -11,7 +11,7 @@ import pytest
 from sfumato import InputError
 from sfumato.records import HASH_BUCKETS
 from sfumato.sources import bucket
-from sfumato.sources.frames import features_to_array, response_to_array
+from sfumato.sources.arrays import features_to_array, response_to_array
 
 SECRET = "SECRET-MARK"
 COLUMNS = {"a": [1.5, 2.5, -3.0], "b": [1, 2, 3], "c": [True, False, True]}

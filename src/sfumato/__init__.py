@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.budget import Budget as Budget
     from sfumato.privacy.ledger import FileLedger as FileLedger
     from sfumato.privacy.ledger import Ledger as Ledger
-    from sfumato.privacy.ledger.current import account as account
+    from sfumato.privacy.ledger.file import account as account
     from sfumato.sources import scan as scan
     from sfumato.steps.subspace import principal_angles as principal_angles
     from sfumato.steps.subspace import subspace_distance as subspace_distance
@@ -71,7 +71,7 @@ _HOME = {
     "SAVE": "methods.reference",
     "SIR": "methods.reference",
     "SfumatoError": "errors",
-    "account": "privacy.ledger.current",
+    "account": "privacy.ledger.file",
     "principal_angles": "steps.subspace",
     "scan": "sources",
     "subspace_distance": "steps.subspace",

@@ -14,7 +14,7 @@ from sfumato.cli.sheets import HEADER
 from sfumato.cli.terminal import CommandGroup
 from sfumato.errors import InputError
 from sfumato.local.forms import Sheet, answers_from, from_text
-from sfumato.local.slices import SliceRandomiser
+from sfumato.local.randomisers import SliceRandomiser
 
 app = typer.Typer(cls=CommandGroup, pretty_exceptions_enable=False)
 app.add_typer(local_app, name="local")

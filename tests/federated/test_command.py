@@ -234,7 +234,7 @@ def test_the_gate_lets_sites_pass_to_what_sites_need_and_nobody_else_to_anything
 def test_a_coordinators_options_reach_the_estimator(sparse):
     from sfumato.bounds import Bounds
     from sfumato.cli.federated import _estimator
-    from sfumato.study.options import EstimatorOptions
+    from sfumato.study import EstimatorOptions
 
     name = "sparse-sir" if sparse else "sir"
     wishes = EstimatorOptions(name, 2.0, 1e-5, None, "add-remove", None, "3", "auto", ["a", "b"], picture=False)

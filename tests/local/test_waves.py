@@ -11,7 +11,7 @@ from sfumato.errors import InputError
 from sfumato.local import Answers, NumberRandomiser, Survey, ThresholdRandomiser
 from sfumato.local.location import believe, prior
 from sfumato.local.monotone import fit_index
-from sfumato.local.thresholds import join
+from sfumato.local.randomisers import join
 from sfumato.local.waves import fit_answers, run_survey
 from sfumato.privacy.noise import SeededNoise
 from sfumato.simulate import xia

@@ -10,7 +10,7 @@ from sfumato.methods.censored_sir import CensoredTask
 from sfumato.privacy.asking import drive
 from sfumato.records import Response
 from sfumato.statistics.parts import Cells
-from sfumato.steps.censoring import double_slices, event_functions
+from sfumato.steps.cells import double_slices, event_functions
 
 N, P, BOX = 20_000, 4, Bounds(-5.0, 5.0)
 PLACES = Cells.cut([np.arange(23.0), np.array([0.5])]).places

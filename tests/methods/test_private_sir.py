@@ -11,7 +11,7 @@ from sfumato import Bounds, Budget, Ledger, PrivateSIR, scan, subspace_distance
 from sfumato.privacy.accounting import total_rho
 from sfumato.records import Response
 from sfumato.sources import ArraySource
-from sfumato.sources.frames import response_to_array
+from sfumato.sources.arrays import response_to_array
 
 N, NAMES = 3000, ["a", "b", "c", "d"]
 TRUTH = np.array([[1.0, 1.0, 0.0, 0.0]])

@@ -11,8 +11,7 @@ import pytest
 
 from sfumato import Bounds, Budget, BudgetError, InputError, PrivatePCA, PrivateSIR, research
 from sfumato.methods.reference import SIR
-from sfumato.model import FORMAT, load_inputs, load_model, save_model, standalone
-from sfumato.model.file import format_json
+from sfumato.model import FORMAT, format_json, load_inputs, load_model, save_model, standalone
 from sfumato.privacy.events import Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
 from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
 from sfumato.report.account import marks_in

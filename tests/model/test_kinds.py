@@ -12,8 +12,7 @@ from sklearn.base import clone
 import sfumato as sf
 import sfumato.research
 from sfumato.methods import FAMILY, added
-from sfumato.model import load_inputs, load_model, save_model
-from sfumato.model.file import from_json
+from sfumato.model import from_json, load_inputs, load_model, save_model
 from sfumato.report.build import build_document
 from sfumato.schema import Node
 from sfumato.sources.columns import Columns

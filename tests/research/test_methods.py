@@ -19,7 +19,7 @@ from sfumato import (
     PrivateSparseSIR,
     subspace_distance,
 )
-from sfumato.methods.parameters import MOVED
+from sfumato.methods.inputs import MOVED
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.events import NoGuarantee
 from sfumato.records import Records

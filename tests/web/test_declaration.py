@@ -11,7 +11,7 @@ from typer.main import get_command
 from sfumato.cli.app import app
 from sfumato.errors import InputError
 from sfumato.hints import visible
-from sfumato.study.options import explain_fit, prepare, read_categories, split_names
+from sfumato.study import explain_fit, prepare, read_categories, split_names
 from sfumato.web.declaration import Declaration
 from sfumato.web.desk import Desk
 

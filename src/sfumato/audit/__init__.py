@@ -6,8 +6,8 @@ releases of one data set on the fit of its neighbour: then nothing else may diff
 """
 
 from sfumato.audit.blackbox import audit as audit
-from sfumato.audit.coupling import couple as couple
-from sfumato.audit.coupling import gaussian_check as gaussian_check
+from sfumato.audit.blackbox import couple as couple
+from sfumato.audit.blackbox import gaussian_check as gaussian_check
 from sfumato.audit.result import AuditResult as AuditResult
 from sfumato.audit.tape import Replayed as Replayed
 from sfumato.audit.tape import replay as replay

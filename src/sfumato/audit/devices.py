@@ -13,10 +13,8 @@ from sfumato.audit.blackbox import Claim
 from sfumato.audit.fits import Case, shown
 from sfumato.federated import simulate
 from sfumato.local.answers import Randomiser
-from sfumato.local.numbers import NumberRandomiser
+from sfumato.local.randomisers import NumberRandomiser, SliceRandomiser, ThresholdRandomiser
 from sfumato.local.records import RecordRandomiser
-from sfumato.local.slices import SliceRandomiser
-from sfumato.local.thresholds import ThresholdRandomiser
 from sfumato.methods.about import BOX
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.label_sir import LabelPrivateSIR

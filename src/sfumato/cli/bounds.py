@@ -9,7 +9,7 @@ from sfumato.cli.options import Decimal
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import stdout
 from sfumato.errors import InputError
-from sfumato.study.bounds import quote_key
+from sfumato.study import quote_key
 
 if TYPE_CHECKING:
     from sfumato.sources.table import Table

@@ -15,8 +15,7 @@ from sfumato.cli.ledger import say_what_is_left
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError, as_usage
-from sfumato.study.family import check_options
-from sfumato.study.options import EstimatorOptions, read_categories, read_kind, split_names
+from sfumato.study import EstimatorOptions, check_options, read_categories, read_kind, split_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -30,6 +29,9 @@ Lower = Annotated[str, typer.Option(help="Lower bound of all features, or of eac
 Upper = Annotated[str, typer.Option(help="Upper bound of all features, or of each: a,b,c.")]
 SecondLower = Annotated[str, typer.Option(help="Lower bound of the columns of the second set (cca).")]
 SecondUpper = Annotated[str, typer.Option(help="Upper bound of the columns of the second set (cca).")]
+LeaveOut = Annotated[
+    bool, typer.Option("--leave-out", help="Leave sites that disagree with the others out of later sums.")
+]
 WAIT, TIMEOUT = 600.0, 120.0
 
 
@@ -158,9 +160,7 @@ def server(
         int | None, typer.Option(help="Go on as long as so many sites answer; all if not given.")
     ] = None,
     least: Annotated[int | None, typer.Option(min=1, help="Sites with fewer records do not take part.")] = None,
-    leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Leave sites that disagree with the others out of later sums.")
-    ] = False,
+    leave_out: LeaveOut = False,
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for the sites to appear.")] = WAIT,
     timeout: Annotated[float, typer.Option(min=1, help="Seconds a site has for an answer.")] = TIMEOUT,
     host: Annotated[str, typer.Option(help="Address to listen on; see 'Sharp edges' in the how-to.")] = "127.0.0.1",
@@ -223,9 +223,7 @@ def simulate(
     own_units: Annotated[
         bool, typer.Option("--own-units", help="Every site finds means and scales of its own.")
     ] = False,
-    leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Leave sites that disagree with the others out of later sums.")
-    ] = False,
+    leave_out: LeaveOut = False,
     report: Annotated[Path | None, typer.Option(help="Where to write the report.")] = None,
 ) -> None:
     """Try a federation on this machine: every value of --by is a site with its own ledger and noise."""

@@ -19,10 +19,10 @@ from sfumato.errors import InputError, PrivacyWarning, SfumatoError
 from sfumato.hints import cautions, hint_of
 from sfumato.progress import listening
 from sfumato.signals import patient
-from sfumato.study.family import check_options
-from sfumato.study.options import (
+from sfumato.study import (
     EstimatorOptions,
     TableOptions,
+    check_options,
     count_features,
     explain_fit,
     prepare,

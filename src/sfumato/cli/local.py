@@ -9,7 +9,7 @@ import typer
 from sfumato.cli.output import new_file
 from sfumato.cli.terminal import note, show_progress, stdout
 from sfumato.errors import InputError
-from sfumato.study.options import read_count, split_names
+from sfumato.study import read_count, split_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -152,7 +152,7 @@ def fit_answers(
 def _fitted(paths: list[Path], directions: str, active: str | None) -> tuple[Any, list[str]]:
     from sfumato.cli import sheets
     from sfumato.local.forms import answers_from, from_text
-    from sfumato.local.slices import SliceRandomiser
+    from sfumato.local.randomisers import SliceRandomiser
     from sfumato.methods.label_iht import LabelPrivateIHT
     from sfumato.methods.label_sir import LabelPrivateSIR
 

@@ -11,7 +11,7 @@ import typer
 
 from sfumato.errors import InputError
 from sfumato.methods import FAMILY
-from sfumato.study.options import EstimatorOptions, split_names
+from sfumato.study import EstimatorOptions, split_names
 
 BUDGET, STUDY = "Privacy", "Study"
 

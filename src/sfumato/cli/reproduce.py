@@ -125,7 +125,7 @@ def _write_page(chosen: "Study", done: "Done", command: str, table: str | None, 
 def _run_all(replications: int, folder: Path, processes: int | None, data: Path | None) -> None:
     """Every study in rounds; after each its page and the index are written anew, so both are there at any time."""
     from sfumato.research import run
-    from sfumato.research.index import Progress, index
+    from sfumato.research.pages import Progress, index
 
     if data is not None and not data.is_dir():
         raise InputError(f"data must be a folder with --all, with STUDY.csv or STUDY.parquet in it; got {data}.")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from sfumato.errors import InputError
 from sfumato.local.answers import Answers
 from sfumato.local.forms import Sheet, answers_from
-from sfumato.local.thresholds import ThresholdRandomiser
+from sfumato.local.randomisers import ThresholdRandomiser
 from sfumato.local.waves import Survey
 from sfumato.methods.inputs import fit_source
 from sfumato.methods.label_sir import LabelPrivateSIR

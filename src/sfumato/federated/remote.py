@@ -5,6 +5,7 @@ Uploads are checked here, as Flower's own aggregation accepts NaN and broadcasts
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from sfumato.privacy.ledger import Entry
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.settings.federated import SiteLedger
+from sfumato.settings.federated import SiteLedger, SitesLostError
 from sfumato.statistics.histograms import Histogram
 from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.wire import dump_json, encode
@@ -39,6 +40,38 @@ class Transport(Protocol):
 
     def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
         """Replies by site; a site that is slow or gone is simply absent."""
+
+
+class NumberedSites(ABC):
+    """Sites that a network knows by numbers of its own, named as they call themselves. Implements `Transport`."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, int] = {}
+        self._first: dict[str, tuple[str, bytes]] = {}
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """Names of the sites that answered."""
+        return tuple(self.nodes)
+
+    def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
+        """Replies by site; who is slow or gone is absent."""
+        if set(requests.values()) == {FACTS}:
+            return self._first
+        replies = self._exchange({self.nodes[name]: text for name, text in requests.items()})
+        return {name: replies[self.nodes[name]] for name in requests if self.nodes[name] in replies}
+
+    def _introduce(self, replies: Mapping[int, tuple[str, bytes]]) -> None:
+        """Learn the names of sites from what they said about themselves."""
+        for node, reply in sorted(replies.items()):
+            name = name_of(reply[0], str(node))
+            if name in self.nodes:
+                raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
+            self.nodes[name], self._first[name] = node, reply
+
+    @abstractmethod
+    def _exchange(self, requests: Mapping[int, str]) -> Mapping[int, tuple[str, bytes]]:
+        """Replies by number, of those who answer in time."""
 
 
 @dataclass(frozen=True, slots=True)

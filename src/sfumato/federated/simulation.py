@@ -25,7 +25,7 @@ from sfumato.methods.base import REHEARSAL, PrivateReducer
 from sfumato.methods.inputs import first_rows
 from sfumato.privacy.asking import drive
 from sfumato.privacy.door import Door
-from sfumato.privacy.ledger.current import current_account
+from sfumato.privacy.ledger.file import current_account
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, Unit, unit_of

@@ -17,16 +17,14 @@ from sfumato.settings.federated import Trust, trust_of
 from sfumato.statistics.wire import RefusedError
 from sfumato.steps.cca import Counting, JointPairs
 from sfumato.steps.descent import Descent, Schedule
-from sfumato.steps.hessian import HalfMoments
 from sfumato.steps.lda import ClassMeans
 from sfumato.steps.location import Locating, Location
 from sfumato.steps.one_shot import OneShot
-from sfumato.steps.pca import Components
+from sfumato.steps.pca import Components, VariancePicks
 from sfumato.steps.picture import Snapshot
 from sfumato.steps.ranks import Ranking
-from sfumato.steps.second_order import SliceKernel
+from sfumato.steps.second_order import HalfMoments, SliceKernel
 from sfumato.steps.shape import RoughShape
-from sfumato.steps.sparse_pca import VariancePicks
 from sfumato.sums import BoundedSum
 from sfumato.typing import Relation
 

@@ -1,6 +1,6 @@
 """What to believe of the other fits: directions along which y changes the spread of x, components, and pairs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -86,10 +86,23 @@ def _root_within(squares: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.clip(squares, *POSSIBLE)))
 
 
+@dataclass(frozen=True, eq=False)
 class RowsFound(Assessment):
-    """An assessment whose fits give directions as they are, (k, p) in half widths, and the numbers to be tested."""
+    """An assessment whose fits give directions as they are, (k, p) in half widths, and the numbers to be tested.
 
+    Parameters
+    ----------
+    evidence : Evidence
+    choice : Choice
+    half_width : ndarray of shape (p,)
+        What half a width is worth in the units of x; of two tables, the columns of both.
+    testable : bool
+    """
+
+    evidence: Evidence
+    choice: Choice
     half_width: FloatArray
+    testable: bool = field(default=True, kw_only=True)
 
     def look(self, points: Records, rng: np.random.Generator) -> FloatArray:
         shown: FloatArray = drive(self.evidence.refit.look(), sampled(self.evidence, points, rng))
@@ -122,22 +135,14 @@ class CurvedBelief(RowsFound):
 
     Parameters
     ----------
-    evidence : Evidence
     curves : Curves
         Of the directions found and of the next one, as they were released.
-    choice : Choice
-    half_width : ndarray of shape (p,)
     power : float
         Of the tested numbers that is quadratic in the changes.
-    testable : bool
     """
 
-    evidence: Evidence
     curves: Curves
-    choice: Choice
-    half_width: FloatArray
     power: float = 1.0
-    testable: bool = True
 
     @property
     def own(self) -> FloatArray:
@@ -240,22 +245,14 @@ class ComponentBelief(RowsFound):
 
     Parameters
     ----------
-    evidence : Evidence
     known : Known
         Its `root` has the eigenvectors as columns, and its `values` are diagonal.
     edge : float
         What the largest eigenvalue of the noise alone would be.
-    choice : Choice
-    half_width : ndarray of shape (p,)
-    testable : bool
     """
 
-    evidence: Evidence
     known: Known
     edge: float
-    choice: Choice
-    half_width: FloatArray
-    testable: bool = True
     noun: ClassVar[str] = "component"
 
     @property
@@ -300,25 +297,17 @@ class PairBelief(RowsFound):
 
     Parameters
     ----------
-    evidence : Evidence
     known : Known
         Of both tables side by side.
     weights : ndarray of shape (2 r, p + q)
         Canonical weights of the pairs found and of the next one, in half widths: of x, zero on y; then of y, zero on x.
     p : int
         Columns of x.
-    choice : Choice
-    half_width : ndarray of shape (p + q,)
-    testable : bool
     """
 
-    evidence: Evidence
     known: Known
     weights: FloatArray
     p: int
-    choice: Choice
-    half_width: FloatArray
-    testable: bool = True
     noun: ClassVar[str] = "pair"
 
     @property

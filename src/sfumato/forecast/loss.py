@@ -11,13 +11,10 @@ from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import InputError
 from sfumato.forecast.populations import Population, random_distance
-from sfumato.local.slices import best_number_of_slices, kept_signal
+from sfumato.local.randomisers import best_number_of_slices, kept_signal
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
 from sfumato.typing import Relation
-
-DRAWS = 6
-MOST_RECORDS = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +39,10 @@ class Forecast:
     def ratio(self) -> float:
         """What privacy costs, as a factor."""
         return self.loss / self.plain
+
+
+DRAWS = 6
+"""Stand-ins that a loss is the mean of."""
 
 
 def forecast(
@@ -114,6 +115,9 @@ def calibrated(fit: Any, budget: Budget, noises: float = 1.0, rows: int | None =
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # looks for libraries: 5 ms
+
+
+MOST_RECORDS = 1e12
 
 
 def records_needed(target: float, loss_of: Callable[[float], float], start: float = 10_000.0) -> float:

@@ -11,15 +11,6 @@ from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
 from sfumato.typing import Relation
 
-DRAWS = 12
-"""Stand-ins that a choice is made by; half as many where there are many features, a quarter for a first look."""
-MARGIN = 0.9
-"""The first fit is kept unless another is expected to lose a tenth less: forecasts are not more precise."""
-GOOD = 0.15
-"""An expected distance below which nothing else is tried: the signal stands out, and the usual noise is less."""
-GOOD_COMPONENTS = 0.05
-"""The same for components, whose forecasts are closer: methods differ by less than `MARGIN` there."""
-
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
@@ -83,6 +74,16 @@ class Prospect:
         if len(self.fits) == 1 or n is None or n < 10 or self.wide:
             return self.fits[0][0]
         return _choose(self, budget, n, relation, noises, rows, DRAWS)
+
+
+DRAWS = 12
+"""Stand-ins that a choice is made by; half as many where there are many features, a quarter for a first look."""
+MARGIN = 0.9
+"""The first fit is kept unless another is expected to lose a tenth less: forecasts are not more precise."""
+GOOD = 0.15
+"""An expected distance below which nothing else is tried: the signal stands out, and the usual noise is less."""
+GOOD_COMPONENTS = 0.05
+"""The same for components, whose forecasts are closer: methods differ by less than `MARGIN` there."""
 
 
 @lru_cache(maxsize=256)

@@ -5,9 +5,7 @@ answer. Only `Answers` travel; the analyst's estimators accept them in place of 
 """
 
 from sfumato.local.answers import Answers, LocalLedger
-from sfumato.local.numbers import NumberRandomiser
-from sfumato.local.slices import SliceRandomiser
-from sfumato.local.thresholds import ThresholdRandomiser
+from sfumato.local.randomisers import NumberRandomiser, SliceRandomiser, ThresholdRandomiser
 from sfumato.local.waves import Survey
 
 __all__ = ["Answers", "LocalLedger", "NumberRandomiser", "SliceRandomiser", "Survey", "ThresholdRandomiser"]

@@ -8,9 +8,7 @@ import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.local.answers import Answers, Randomiser
-from sfumato.local.numbers import NumberRandomiser
-from sfumato.local.slices import SliceRandomiser
-from sfumato.local.thresholds import ThresholdRandomiser
+from sfumato.local.randomisers import NumberRandomiser, SliceRandomiser, ThresholdRandomiser
 from sfumato.local.waves import Survey
 from sfumato.typing import is_whole
 

@@ -11,7 +11,7 @@ from scipy.ndimage import uniform_filter1d
 from sklearn.isotonic import IsotonicRegression
 
 from sfumato.local.answers import Answers
-from sfumato.local.thresholds import ThresholdRandomiser, join, thresholds_of
+from sfumato.local.randomisers import ThresholdRandomiser, join, thresholds_of
 from sfumato.privacy.noise import Noise
 from sfumato.statistics.histograms import octave_edges
 from sfumato.typing import FloatArray, IntArray

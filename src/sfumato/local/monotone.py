@@ -19,8 +19,6 @@ SHARPNESS_KNOTS = np.linspace(-REACH, REACH, 4)
 _STEEPEST = 4.0
 _BEND, _SHRINK, _RIDGE = 0.01, 1.0, 0.01
 """Weights of the penalties: on bends of the level, on the log of the sharpness, on the slopes; in answers."""
-_STEPS = 300
-_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +39,9 @@ class Axis:
 
     def threshold(self, position: FloatArray) -> FloatArray:
         return self.centre + self.unit * np.sinh(position)
+
+
+_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +95,9 @@ class MonotoneIndex:
         position = np.clip(self.axis.position(thresholds), -REACH, REACH)
         signal = _steepness(position, self.sharpness) ** 2 * self.index(x).var()
         return float((signal / (1.0 + signal)).mean())
+
+
+_STEPS = 300
 
 
 @np.errstate(all="ignore")  # whatever the user asked numpy for, no answer raises or warns

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.local.answers import MISSING, one_value_each, source_of
-from sfumato.local.slices import SliceRandomiser
+from sfumato.local.randomisers import SliceRandomiser
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.door import Asked, pass_on
 from sfumato.privacy.events import Gaussian

@@ -13,8 +13,7 @@ from sfumato.errors import InputError
 from sfumato.local.answers import Answers
 from sfumato.local.location import MOST_PEOPLE, Belief, believe, prior
 from sfumato.local.monotone import MonotoneIndex, fit_index
-from sfumato.local.slices import SliceRandomiser, epsilon_of
-from sfumato.local.thresholds import ThresholdRandomiser, join, thresholds_of
+from sfumato.local.randomisers import SliceRandomiser, ThresholdRandomiser, epsilon_of, join, thresholds_of
 from sfumato.people import keys
 from sfumato.privacy.noise import Noise
 from sfumato.typing import FloatArray, IntArray, is_whole

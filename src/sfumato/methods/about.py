@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.bounds import Bounds
 from sfumato.forecast.assessment import Level, Verdict
-from sfumato.methods.parameters import directions_of
+from sfumato.methods.inputs import directions_of
 from sfumato.privacy.unit import MOST_ROWS
 from sfumato.schema import (
     HUGE,

@@ -19,15 +19,14 @@ from sfumato.forecast.assessment import Assessment, Verdict
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import About
 from sfumato.methods.explanation import Explanation
-from sfumato.methods.inputs import first_rows, fit_source, has_ids, transform_array
-from sfumato.methods.parameters import sizes_of
+from sfumato.methods.inputs import first_rows, fit_source, has_ids, sizes_of, transform_array
 from sfumato.methods.reporting import Reporting
 from sfumato.privacy.asking import Asking, drive
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.door import Behind, Door, open_door
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.ledger.current import current_account
+from sfumato.privacy.ledger.file import current_account
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan
@@ -159,7 +158,7 @@ class Projecting(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
 
 class Deferred:
-    """What subclasses and fits set; apart from `PrivateReducer`, whose annotations are parameters of estimators."""
+    """What subclasses and fits set; apart from `Spending`, whose annotations are parameters of estimators."""
 
     epsilon: float
     delta: float
@@ -170,11 +169,8 @@ class Deferred:
 
 
 @dataclass(eq=False, repr=False)
-class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
-    """Explains itself before a fit and projects records after it. A subclass gives `_task`, `_keep` and a budget.
-
-    A fit of records at hand, over simulated sites and over remote ones is the same three steps: `_task`, its
-    ``run()`` driven by whichever door there is, and `_keep`.
+class Spending(Deferred, BaseEstimator):
+    """The parameters of everything that spends a budget, besides the budget itself.
 
     An estimator is a dataclass: scikit-learn asks that its ``__init__`` sets every parameter, and does nothing else.
     """
@@ -186,13 +182,6 @@ class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
     ledger: Ledger | None = None
     random_state: int | None = None
 
-    _numeric_response = True
-
-    def explain(self, n_samples: int, n_features: int) -> Explanation:
-        """The plan before any data: every release, what it costs and how much noise it gets."""
-        response = declared_response(self._numeric_response, getattr(self, "classes", None))
-        return self._explain(n_samples, n_features, lambda p, n_records: self._task(p, n_records, response))
-
     def _explain(
         self, n_samples: int, n_features: int, task_of: Callable[[int, int | None], Planned], n_targets: int = 0
     ) -> Explanation:
@@ -203,6 +192,22 @@ class PrivateReducer(Deferred, Projecting, Reporting, BaseEstimator):
         task = task_of(n_features, n_samples if relation == "replace" and unit == RECORD else None)
         plan, size = task.plan().calibrate(budget, unit.factor), n_features + n_targets
         return Explanation(plan, budget, relation, n_samples, size, task, task.prospect(), unit.rows)
+
+
+@dataclass(eq=False, repr=False)
+class PrivateReducer(Projecting, Reporting, Spending):
+    """Explains itself before a fit and projects records after it. A subclass gives `_task`, `_keep` and a budget.
+
+    A fit of records at hand, over simulated sites and over remote ones is the same three steps: `_task`, its
+    ``run()`` driven by whichever door there is, and `_keep`.
+    """
+
+    _numeric_response = True
+
+    def explain(self, n_samples: int, n_features: int) -> Explanation:
+        """The plan before any data: every release, what it costs and how much noise it gets."""
+        response = declared_response(self._numeric_response, getattr(self, "classes", None))
+        return self._explain(n_samples, n_features, lambda p, n_records: self._task(p, n_records, response))
 
     def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
         """Checked records, as this estimator takes them."""

@@ -17,8 +17,7 @@ from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import BOX, CHOICE, JUDGED, PARAMETERS, About, Attack, finding, method_among
 from sfumato.methods.base import Assessed, ComponentReducer, half_widths, location_of_pair, open_session
 from sfumato.methods.explanation import Explanation
-from sfumato.methods.inputs import paired_source, second_array
-from sfumato.methods.parameters import chosen_method, directions_of
+from sfumato.methods.inputs import chosen_method, directions_of, paired_source, second_array
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan
@@ -128,7 +127,7 @@ class CanonicalTask:
         # With the next pair: it may be about as strong.
         pairs = canonical(root @ joint.matrix @ root.T, p, joint.noise_std, n, found.choice.n_directions + 1)
         weights = block_rows(pairs.x_weights, pairs.y_weights)
-        return located, mean, found, PairBelief(evidence, known, weights, p, found.choice, grid.half_width)
+        return located, mean, found, PairBelief(evidence, found.choice, grid.half_width, known, weights, p)
 
     def prepare(self) -> Asking[tuple[Located, float]]:
         """Bounds of all columns and number of records, given or bought."""

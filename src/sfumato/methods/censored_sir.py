@@ -11,14 +11,13 @@ from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import PARAMETERS, About, Attack, finding, method_among
 from sfumato.methods.base import location_of, open_session
 from sfumato.methods.explanation import Explanation
+from sfumato.methods.inputs import chosen_method, directions_of
 from sfumato.methods.multi_sir import CellPopulation, CellReducer, CellTask, pieces_of
-from sfumato.methods.parameters import chosen_method, directions_of
 from sfumato.methods.sir import LINKED
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import Response
 from sfumato.sources import ResponseKind, Source
-from sfumato.steps.cells import CellRanking
-from sfumato.steps.censoring import double_slices, event_functions
+from sfumato.steps.cells import CellRanking, double_slices, event_functions
 from sfumato.steps.descent import Schedule
 from sfumato.steps.ranks import BINS
 from sfumato.typing import FloatArray, IntArray

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
-from sfumato.local.numbers import NumberRandomiser
+from sfumato.local.randomisers import NumberRandomiser
 from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL, DeviceEstimator
 from sfumato.methods.inputs import device_unit, first_rows, fit_source, transform_array

@@ -15,13 +15,18 @@ from threadpoolctl import threadpool_limits
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, Randomiser, entry_of
 from sfumato.local.location import find_edges, split
-from sfumato.local.slices import MOST_SLICES, SliceRandomiser, best_number_of_slices, epsilon_of
-from sfumato.local.thresholds import ThresholdRandomiser, thresholds_of
+from sfumato.local.randomisers import (
+    MOST_SLICES,
+    SliceRandomiser,
+    ThresholdRandomiser,
+    best_number_of_slices,
+    epsilon_of,
+    thresholds_of,
+)
 from sfumato.local.waves import Survey, fit_answers, run_survey
 from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL, DeviceEstimator, Projecting
-from sfumato.methods.inputs import device_unit, first_rows, fit_source
-from sfumato.methods.parameters import directions_of
+from sfumato.methods.inputs import device_unit, directions_of, first_rows, fit_source
 from sfumato.methods.reference import SIR, whitener
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import noise_of

@@ -28,7 +28,7 @@ from sfumato.methods.about import (
     method_among,
 )
 from sfumato.methods.base import Assessed, ExplainingReducer, ExplainingTask, half_widths, location_of, open_session
-from sfumato.methods.parameters import chosen_method, directions_of
+from sfumato.methods.inputs import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan

@@ -16,8 +16,7 @@ from sfumato.local.answers import LocalLedger
 from sfumato.local.records import RecordRandomiser, solve
 from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL, DeviceEstimator, Projecting
-from sfumato.methods.inputs import first_rows, fit_source, has_ids
-from sfumato.methods.parameters import directions_of
+from sfumato.methods.inputs import directions_of, first_rows, fit_source, has_ids
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Entry
 from sfumato.privacy.parameters import noise_of

@@ -14,8 +14,7 @@ from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import PARAMETERS, About, Attack, finding
 from sfumato.methods.base import location_of, open_session
 from sfumato.methods.explanation import Explanation
-from sfumato.methods.inputs import paired_source
-from sfumato.methods.parameters import directions_of
+from sfumato.methods.inputs import directions_of, paired_source
 from sfumato.methods.sir import LINKED, WORDS, LinkedReducer, Outcome, Task, solve
 from sfumato.privacy.asking import Asking, on_columns
 from sfumato.privacy.plan import Plan

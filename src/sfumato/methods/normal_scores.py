@@ -1,26 +1,23 @@
 """PrivateNormalScores: features as normal scores, by private histograms, before any other private fit."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.bounds import Bounds, GivenBounds
 from sfumato.errors import InputError
 from sfumato.methods.about import Attack
-from sfumato.methods.base import insists_on_search, known_of, open_session
+from sfumato.methods.base import Spending, insists_on_search, known_of, open_session
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import fit_source, transform_array
-from sfumato.methods.parameters import sizes_of
 from sfumato.privacy.asking import Asking, drive
-from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan
-from sfumato.privacy.unit import RECORD, Unit, unit_of
+from sfumato.privacy.unit import RECORD, Unit
 from sfumato.sources import ResponseKind, Source
 from sfumato.steps.location import Located, Locating, Location
 from sfumato.typing import FloatArray
@@ -50,7 +47,7 @@ class ScoresTask:
 
 
 @dataclass(eq=False, repr=False)
-class PrivateNormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PrivateNormalScores(OneToOneFeatureMixin, TransformerMixin, Spending):
     """Features as normal scores, without revealing any one record: heavy tails and skewed scales become tame.
 
     A private fit cuts what lies far out, and so does not see what heavy tails tell. Here each feature becomes about
@@ -99,12 +96,6 @@ class PrivateNormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
     epsilon: float = 1.0
     delta: float = 1e-6
     bounds: GivenBounds = None
-    _: KW_ONLY
-    relation: str = "replace"
-    rows_per_person: int | None = None
-    rho: float | None = None
-    ledger: Ledger | None = None
-    random_state: int | None = None
 
     @classmethod
     def attacks(cls, known: dict[str, Any]) -> Iterator[Attack]:
@@ -126,11 +117,7 @@ class PrivateNormalScores(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def explain(self, n_samples: int, n_features: int) -> Explanation:
         """The plan before any data: every release, what it costs and how much noise it gets."""
-        n, p = sizes_of(n_samples, n_features)
-        budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
-        unit = unit_of(self.rows_per_person, has_ids=False)
-        task = self._task(p, n if relation == "replace" and unit == RECORD else None)
-        return Explanation(task.plan().calibrate(budget, unit.factor), budget, relation, n, p, task, None, unit.rows)
+        return self._explain(n_samples, n_features, self._task)
 
     def transform(self, X: Any) -> FloatArray:
         """Scores of records. They are the records' own values: keep them with the data."""

@@ -14,7 +14,7 @@ from sfumato.forecast.populations import PointPopulation, signed_normals, weight
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CHOICE, COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
 from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, half_widths, open_session
-from sfumato.methods.parameters import chosen_method, directions_of
+from sfumato.methods.inputs import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
@@ -128,7 +128,7 @@ def component_belief(heard: Heard, found: Principal, grid: Grid, task: Principal
     evidence = Evidence.of(heard, found.total, whitening, ranks, again, names=("radius", "rough"))
     known = Known(found.mean, np.diag(found.values), found.vectors, found.noise)
     choice = Choice(k, shares_of_rest(found.values), np.nan, True)
-    return ComponentBelief(evidence, known, found.edge, choice, grid.half_width)
+    return ComponentBelief(evidence, choice, grid.half_width, known, found.edge)
 
 
 def _attacks(known: dict[str, Any]) -> Iterator[Attack]:

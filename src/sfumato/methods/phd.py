@@ -16,11 +16,10 @@ from sfumato.forecast.populations import weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import About
 from sfumato.methods.base import location_of
-from sfumato.methods.parameters import directions_of
+from sfumato.methods.inputs import directions_of
 from sfumato.methods.second_order import EvenResponse, KernelReducer, KernelTask, kernel_about
 from sfumato.records import Records, Response
-from sfumato.steps.hessian import HalfMoments, largest_in_size
-from sfumato.steps.second_order import SecondOrder
+from sfumato.steps.second_order import HalfMoments, SecondOrder, largest_in_size
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
 from sfumato.typing import FloatArray

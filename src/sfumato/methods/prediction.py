@@ -20,10 +20,6 @@ from sfumato.steps.picture import Picture
 from sfumato.typing import FloatArray
 
 F = TypeVar("F", bound=Callable[..., Any])
-PENALTIES = np.logspace(-2.0, 7.0, 37)
-"""Precisions of second differences, beside that of the values."""
-FAR = 5.0
-"""How far from the mean of all the mean at a score may well be, in standard deviations of y."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +37,10 @@ class Curve:
     def errors_at(self, scores: FloatArray) -> FloatArray:
         """Standard errors of the same."""
         return np.interp(scores, self.places, self.errors)
+
+
+PENALTIES = np.logspace(-2.0, 7.0, 37)
+"""Precisions of second differences, beside that of the values."""
 
 
 def smooth_curve(
@@ -74,6 +74,10 @@ def _likelihood(prior: FloatArray, precision: FloatArray, target: FloatArray) ->
     posterior = np.diag(precision) + prior
     volume = float(np.linalg.slogdet(prior)[1]) - float(np.linalg.slogdet(posterior)[1])
     return 0.5 * (volume + float(target @ np.linalg.solve(posterior, target)))
+
+
+FAR = 5.0
+"""How far from the mean of all the mean at a score may well be, in standard deviations of y."""
 
 
 def mean_curve(picture: Picture, values: FloatArray) -> Curve:

@@ -15,7 +15,7 @@ from sfumato.forecast.populations import WIDEST, PointPopulation, signed_normals
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, JUDGED, PARAMETERS, About, Attack, finding
 from sfumato.methods.base import Assessed, ExplainingReducer, ExplainingTask, half_widths, location_of, open_session
-from sfumato.methods.parameters import directions_of
+from sfumato.methods.inputs import directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Plan, Step
@@ -155,7 +155,7 @@ class KernelTask(ExplainingTask):
         within = axes.T @ fit.slices.seconds @ axes - means[:, :, None] * means[:, None, :]
         evidence = Evidence.of(heard, n, whitening, ranks, KernelAgain(self, ranks), located.reading)
         curves = Curves(fit.slice_of, to_z.T @ axes, means, within)
-        belief = CurvedBelief(evidence, curves, fit.choice, grid.half_width, self.power)
+        belief = CurvedBelief(evidence, fit.choice, grid.half_width, curves, self.power)
         directions = orthonormal_in_order(fit.axes.T @ to_z / grid.half_width)
         centre = grid.centre + whitening.mean * grid.half_width
         return SecondOrderOutcome(directions, fit, located, centre, belief)

@@ -29,7 +29,7 @@ from sfumato.methods.about import (
     verdict_of,
 )
 from sfumato.methods.base import Assessed, ExplainingReducer, ExplainingTask, half_widths, location_of, open_session
-from sfumato.methods.parameters import chosen_method, directions_of, share_of
+from sfumato.methods.inputs import chosen_method, directions_of, share_of
 from sfumato.methods.prediction import Predicting
 from sfumato.methods.reporting import draw_picture
 from sfumato.privacy.asking import Asking

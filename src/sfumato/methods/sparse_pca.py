@@ -14,7 +14,7 @@ from sfumato.forecast.stand_in import StandIn
 from sfumato.methods.about import COMPONENTS as PRINCIPAL
 from sfumato.methods.about import PARAMETERS, SUPPORT, About, Attack, check_support, method_among
 from sfumato.methods.base import ComponentReducer, bounds_only, common_scale, open_session
-from sfumato.methods.parameters import chosen_method
+from sfumato.methods.inputs import chosen_method
 from sfumato.methods.pca import SpikedCovariance, components_of
 from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.events import Selection
@@ -23,8 +23,7 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.schema import whole
 from sfumato.steps.location import Located, Locating, Location
-from sfumato.steps.pca import Components, standard_errors
-from sfumato.steps.sparse_pca import REACH, Loadings, VariancePicks, some
+from sfumato.steps.pca import REACH, Components, Loadings, VariancePicks, some, standard_errors
 from sfumato.typing import IntArray, Relation, is_whole
 
 METHODS = ("auto", "screen")

@@ -27,7 +27,7 @@ from sfumato.methods.about import (
     searching,
 )
 from sfumato.methods.base import known_of, open_session
-from sfumato.methods.parameters import chosen_method, directions_of, share_of
+from sfumato.methods.inputs import chosen_method, directions_of, share_of
 from sfumato.methods.sir import PICTURE_SHARE, PICTURED, RELEASED, WORDS, Outcome, PrivateSIR, Task, solve, with_picture
 from sfumato.privacy.asking import Asking, drive, on_columns
 from sfumato.privacy.budget import Budget

@@ -8,7 +8,7 @@ import numpy as np
 from sfumato.errors import BudgetError, InputError
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import FileLedger, Ledger
-from sfumato.privacy.ledger.current import current_account
+from sfumato.privacy.ledger.file import current_account
 from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
 from sfumato.privacy.plan import Line, Plan
 from sfumato.privacy.unit import RECORD, Unit

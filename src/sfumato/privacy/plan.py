@@ -17,8 +17,6 @@ _ROUNDING = 1.0 - 1e-9
 _LEAST_RHO = 2.0**-27
 """A plan whose largest part is below this (noise of 8,000 times the sensitivity) would leave the range of the exact
 sampler in the middle of the run; it is refused before anything is spent."""
-_LARGEST_LOG_RHO = 600.0
-"""Beyond any use, and below what overflows when it is squared: a budget of 1e300 is given no more than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +154,10 @@ class Plan:
         """The same plan at the zCDP cost `rho`."""
         whole = sum(line.share for line in self.lines)
         return replace(self, lines=tuple(replace(line, rho=rho * line.share / whole) for line in self.lines))
+
+
+_LARGEST_LOG_RHO = 600.0
+"""Beyond any use, and below what overflows when it is squared: a budget of 1e300 is given no more than this."""
 
 
 @lru_cache(maxsize=64)

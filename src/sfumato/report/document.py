@@ -15,9 +15,6 @@ from itertools import pairwise
 
 from sfumato.errors import InputError
 
-PRIVACY_ALONE = "of the privacy noise alone, not of sampling"
-IN_ALL = "of sampling and privacy noise together"
-
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
@@ -30,6 +27,11 @@ class LedgerRow:
     noise_std: float
     epsilon_alone: float | None
     share: float
+
+
+PRIVACY_ALONE = "of the privacy noise alone, not of sampling"
+IN_ALL = "of sampling and privacy noise together"
+"""What the standard error of a weight is of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from sfumato.errors import InputError
 from sfumato.methods.about import COMPONENTS as PRINCIPAL
 from sfumato.methods.about import PARAMETERS, SUPPORT, About, number_or
 from sfumato.methods.base import Session, bounds_only, common_scale, open_session
-from sfumato.methods.parameters import one_of
+from sfumato.methods.inputs import one_of
 from sfumato.methods.pca import PrivatePCA, components_of
 from sfumato.methods.sparse_pca import COMPONENTS, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
 from sfumato.privacy.asking import Asking, ask, on_columns, pick
@@ -35,9 +35,9 @@ from sfumato.research.rayleigh_flow import (
 from sfumato.research.sums import ProductRows
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import Moments
+from sfumato.steps.covariance import CENTRE_WEIGHT
 from sfumato.steps.location import Located, Locating, Location, settled
-from sfumato.steps.pca import CENTRE_WEIGHT, Components, Principal, measure_lengths
-from sfumato.steps.sparse_pca import Loadings, some, typical_clip
+from sfumato.steps.pca import Components, Loadings, Principal, measure_lengths, some, typical_clip
 from sfumato.steps.symmetric import noise_edge
 from sfumato.typing import FloatArray
 

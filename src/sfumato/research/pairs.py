@@ -12,8 +12,8 @@ from sfumato.errors import InputError
 from sfumato.methods.about import BOX, CLASSES, CODES, EXPLAINING, EXPLAINING_OPTIONS, About
 from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair, open_session
 from sfumato.methods.cca import PAIRS, RELEASED, CanonicalTask, PrivateCCA, finish_pairs
+from sfumato.methods.inputs import directions_of, one_of
 from sfumato.methods.lda import RULE, DiscriminantOutcome, DiscriminantTask, PrivateLDA, finish_rule
-from sfumato.methods.parameters import directions_of, one_of
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Plan
 from sfumato.records import Response

@@ -24,7 +24,7 @@ from sfumato.methods.about import (
     number_or,
 )
 from sfumato.methods.base import ExplainingReducer, ExplainingTask, Session, given_of, known_of, open_session
-from sfumato.methods.parameters import directions_of, one_of
+from sfumato.methods.inputs import directions_of, one_of
 from sfumato.methods.sir import Outcome
 from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.curator import PaperCurator

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.sources.arrays import ArraySource
+from sfumato.sources.arrays import ArraySource, binary_columns, features_to_array, response_to_array
 from sfumato.sources.base import Source, bytes_of, held_bytes
 from sfumato.sources.locations import FilePath
 from sfumato.sources.names import choose_columns, find
@@ -131,8 +131,6 @@ def _from_table(
     response_kind: ResponseKind | None,
     person: str | None,
 ) -> Source:
-    from sfumato.sources.frames import binary_columns, features_to_array, response_to_array
-
     chosen, other = choose_columns(list(table.schema.names), response, features, second, person)
     selected = table.select([*chosen, *other])
     x, _ = features_to_array(selected)

@@ -18,8 +18,6 @@ from sfumato.statistics.whitening import Whitening
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
 from sfumato.typing import FloatArray
 
-CENTRE_WEIGHT = 0.3
-
 
 @dataclass(frozen=True, slots=True)
 class Covariance:
@@ -29,6 +27,10 @@ class Covariance:
     mean: FloatArray
     matrix: FloatArray
     noise_std: float
+
+
+CENTRE_WEIGHT = 0.3
+"""Of the sum, beside the second moment of the same release."""
 
 
 def whole(whitening: Whitening) -> SlicedMoments:

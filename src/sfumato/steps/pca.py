@@ -4,6 +4,8 @@ Clipping records along their radius keeps the eigenvectors of an elliptical dist
 small as the median length. The rough covariance then says in which coordinates a second release of the same kind
 blurs the leading subspace least (`revealing_map`): at p = 100 its noise there is half that of the first kind. Where
 it does not show the subspace (`VISIBLE`) the second release repeats the first about the centre found, and both count.
+
+Of many features the few that vary most are picked first (`VariancePicks`); directions then rest on them alone.
 """
 
 from dataclasses import dataclass, replace
@@ -12,18 +14,17 @@ from typing import Literal
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.privacy.asking import Asking, ask
+from sfumato.privacy.asking import Asking, ask, pick
 from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import NormHistogram
-from sfumato.statistics.moments import Moments
+from sfumato.statistics.moments import Moments, SquareSums
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.covariance import Measuring
+from sfumato.steps.covariance import CENTRE_WEIGHT, Measuring
 from sfumato.steps.noisy_histograms import kept_share, likely_counts, quantile
 from sfumato.steps.symmetric import noise_edge, upper_to_full
-from sfumato.typing import FloatArray
+from sfumato.typing import FloatArray, IntArray
 
 RADIUS_LEVEL = 0.5
-CENTRE_WEIGHT = 0.3
 VISIBLE = 4.0
 """Gaps of the rough covariance must be this many times the edge of its noise, or it chooses no coordinates: below that
 a map made from it is expected to lose more than none, up to eight times (p = 100, 3,000 records, epsilon = 1)."""
@@ -246,3 +247,63 @@ def standard_errors(values: FloatArray, vectors: FloatArray, noise: FloatArray, 
     turn = noise[:k] / np.maximum(np.maximum(gap, noise[:k]), 1e-300)
     turn[np.arange(k), np.arange(k)] = 0.0
     return np.asarray(np.minimum(np.sqrt(turn**2 @ vectors.T**2), 1.0))
+
+
+REACH = 4.0
+"""Features are clipped at this many times the typical size of an entry: one that varies more is far ahead anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loadings:
+    """Principal directions as columns (len(support), k) on the features of `support`.
+
+    `found` is about the `picked` features; `variance` is that of all features, roughly: the squared median length.
+    """
+
+    support: IntArray
+    vectors: FloatArray
+    picked: IntArray
+    found: Principal
+    variance: float
+
+
+@dataclass(frozen=True, slots=True)
+class VariancePicks:
+    """The step that picks the features that vary most (as Johnstone and Lu 2009)."""
+
+    picks: int
+    scale_share: float
+    pick_share: float
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The typical length of a record, then the picks."""
+        return (
+            Line("scale", "typical length of a record", self.scale_share, "sqrt(2) / 1", asks=NormHistogram),
+            Line(
+                "picks",
+                "features that vary most",
+                self.pick_share,
+                "c^2 / 0.5 c^2",
+                "selection",
+                self.picks,
+                asks=SquareSums,
+            ),
+        )
+
+    def run(self, grid: Grid) -> Asking[tuple[IntArray, float]]:
+        """Features with the largest sums of squares, best first, and the typical length."""
+        lengths = NormHistogram(grid)
+        counts = yield from ask(lengths, "scale")
+        length = quantile(likely_counts(counts, max(float(counts.value.sum()), 1.0)), lengths.radii, 0.5)
+        return (yield from pick(SquareSums(grid, typical_clip(grid, length)), "picks")), length
+
+
+def typical_clip(grid: Grid, length: float) -> float:
+    """Where entries are clipped, in half widths, if a typical record is that long."""
+    return float(min(1.0, REACH * length / np.sqrt(grid.n_features)))
+
+
+def some(grid: Grid, columns: IntArray) -> Grid:
+    """The grid of some features."""
+    return Grid(grid.centre[columns], grid.half_width[columns])

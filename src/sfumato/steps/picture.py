@@ -12,9 +12,6 @@ from sfumato.statistics.whitening import Whitening
 from sfumato.steps.ranks import Ranks
 from sfumato.typing import FloatArray, IntArray
 
-COLUMNS = 24
-GROUPS = 16
-
 
 @dataclass(frozen=True, slots=True)
 class Picture:
@@ -44,6 +41,10 @@ class Picture:
     response_values: FloatArray | None = None
     response_cuts: FloatArray | None = None
     score_scale: float = float("nan")
+
+
+COLUMNS, GROUPS = 24, 16
+"""Of a picture: pieces of the first direction, and of the response."""
 
 
 @dataclass(frozen=True, slots=True)

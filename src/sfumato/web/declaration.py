@@ -8,13 +8,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sfumato.errors import InputError
-from sfumato.study.bounds import quote_key
-
-if TYPE_CHECKING:
-    from sfumato.study.options import EstimatorOptions, TableOptions
+from sfumato.study import EstimatorOptions, TableOptions, find_member, quote_key, read_kind
 
 _NAMES_AT_ONCE = 200  # one word of a command holds 128 kB at the most
 
@@ -74,8 +70,6 @@ class Declaration:
     @property
     def has_picture(self) -> bool | None:
         """Whether a picture is bought; None for methods that have none."""
-        from sfumato.study.family import find_member
-
         return self.picture if "picture" in find_member(self.estimator).takes else None
 
     def fit_again(self) -> "Declaration":
@@ -134,10 +128,8 @@ class Declaration:
         """The same as a line to be typed."""
         return shlex.join(["sfumato", *self.words(folder, account)])
 
-    def study(self, tables: Path, folder: Path) -> "tuple[TableOptions, EstimatorOptions]":
+    def study(self, tables: Path, folder: Path) -> tuple[TableOptions, EstimatorOptions]:
         """The objects that the command makes of its words, for a plan; nothing is read yet."""
-        from sfumato.study.options import EstimatorOptions, TableOptions, read_kind
-
         study = TableOptions(
             str(tables / self.table),
             self.response,

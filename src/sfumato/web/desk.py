@@ -200,7 +200,7 @@ class Desk:
 
     def explain(self, run: Run, n_records: int | None = None) -> "Explanation":
         """The plan of a run, and what to expect; of `n_records` records if given, else of its own."""
-        from sfumato.study.options import explain_fit, prepare
+        from sfumato.study import explain_fit, prepare
 
         self.table(run.said.table)
         file, said = (self.folder / run.said.table).stat(), run.said

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 from sfumato.errors import InputError
 from sfumato.hints import Hint, hint_of
 from sfumato.sources.table import Kind, Table
-from sfumato.study.family import find_member
+from sfumato.study import find_member
 from sfumato.web.declaration import Declaration
 
 Fields = dict[str, str]

@@ -2,12 +2,13 @@
 
 Flower starts a process for every message, so the site is opened anew each time; what it must remember is in its ledger
 and its folder of answers.
+For the same reason it is apart from ``app.py``, whose coordinator takes twice as long to import.
 """
 
 from typing import Any
 
 from sfumato.federated.flower import library
-from sfumato.federated.flower.protocol import reply_to, request_of
+from sfumato.federated.flower.transport import reply_to, request_of
 from sfumato.federated.site import answer_or_refuse, handle
 from sfumato.federated.site_settings import open_site
 

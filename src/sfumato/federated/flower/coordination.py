@@ -29,11 +29,6 @@ from sfumato.federated.store import Journal
 from sfumato.methods.base import PrivateReducer
 from sfumato.settings.federated import SitesLostError
 
-FORGOTTEN = 30 * 24 * 3600.0
-"""Seconds after which the server's notes of other sets of sites are deleted; they hold uploads, which are noisy."""
-START = 120.0
-"""Seconds a server may take to start on a busy machine."""
-
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -114,6 +109,10 @@ def _nodes(folder: Path, keys: Sequence[bytes]) -> Path:
     return folder.absolute() / name
 
 
+FORGOTTEN = 30 * 24 * 3600.0
+"""Seconds after which the server's notes of other sets of sites are deleted; they hold uploads, which are noisy."""
+
+
 def clean_databases(folder: Path, kept: str) -> None:
     """Delete what servers noted for other sets of sites that nobody has used for a month."""
     for path in folder.glob("nodes-*.db*"):
@@ -148,6 +147,8 @@ def superlink_command(
     ]
 
 
+START = 120.0
+"""Seconds a server may take to start on a busy machine."""
 GRACE = 5.0
 """Seconds a server has to end by itself before it is killed."""
 

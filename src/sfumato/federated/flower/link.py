@@ -16,7 +16,7 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
 from sfumato.federated.flower.gate import Password
-from sfumato.federated.flower.protocol import keep_alive
+from sfumato.federated.flower.transport import keep_alive
 
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 _SERVER_APP = "flwr-serverapp"

@@ -16,7 +16,7 @@ from sfumato.errors import InputError
 from sfumato.federated.flower import library
 from sfumato.federated.flower.keys import authority, private_key
 from sfumato.federated.flower.link import UPLOAD
-from sfumato.federated.flower.protocol import INTERVAL, keep_alive, reply_to, request_of
+from sfumato.federated.flower.transport import INTERVAL, keep_alive, reply_to, request_of
 from sfumato.signals import defer_interrupts
 
 SOON, LATE, AGAIN = 0.2, 2.0, 1.0

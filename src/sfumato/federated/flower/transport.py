@@ -1,12 +1,66 @@
-"""The messages of a run over a Flower `Grid`: what a coordinator needs of it, and nothing that is not public."""
+"""Messages over Flower: a question or its answer, a sign of life every few seconds, and the messages of a whole run.
 
+What passes is what a coordinator needs, and nothing that is not public.
+"""
+
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from sfumato.federated.flower.protocol import reply_of, request_to
-from sfumato.federated.remote import FACTS, name_of
-from sfumato.settings.federated import SitesLostError
+from sfumato.federated.flower import library
+from sfumato.federated.remote import FACTS, NumberedSites
+
+
+def request_to(node: int, text: str, seconds: float) -> Any:
+    """A question to a node, which has so long to answer."""
+    content = library.RecordDict({"request": library.ConfigRecord({"json": text})})
+    return library.Message(content, dst_node_id=node, message_type=library.MessageType.QUERY, ttl=seconds)
+
+
+def request_of(message: Any) -> str:
+    """The request a message carries; an empty one, which is refused, if there is none."""
+    record = message.content.get("request") if message.has_content() else None
+    return str(record.get("json", "")) if isinstance(record, library.ConfigRecord) else ""
+
+
+def reply_to(message: Any, head: str, values: bytes) -> Any:
+    """The answer to a message."""
+    content = library.RecordDict({"reply": library.ConfigRecord({"json": head, "values": values})})
+    return library.Message(content, reply_to=message)
+
+
+def reply_of(message: Any) -> tuple[str, bytes] | None:
+    """Text and numbers of a reply; None for what Flower makes up when a node is gone."""
+    record = message.content.get("reply") if message is not None and message.has_content() else None
+    if not isinstance(record, library.ConfigRecord):
+        return None
+    values = record.get("values", b"")
+    return str(record.get("json", "")), values if isinstance(values, bytes) else b""
+
+
+INTERVAL = 10.0
+"""Seconds; the shortest that Flower takes. Who misses two is taken to be gone."""
+
+
+@contextmanager
+def keep_alive(send: Callable[[], object], seconds: float = 0.7 * INTERVAL) -> Iterator[None]:
+    """Call `send` until the block ends. A connection that is lost, or a reply that is none, is not its business."""
+    over = threading.Event()
+
+    def beat() -> None:
+        while not over.wait(seconds):
+            with suppress(library.HTTPError, ValueError):
+                send()
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+
 
 PAUSE, LATE = 0.1, 2.0
 """Seconds between two looks at who is there and what has come, at first and after a while; Flower's own loop waits 3.
@@ -25,7 +79,7 @@ def pull_messages(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
         yield message.metadata.reply_to_message_id, message
 
 
-class FlowerTransport:
+class FlowerTransport(NumberedSites):
     """Messages over a Flower `Grid`. The names of the sites are learnt from their first reply.
 
     Parameters
@@ -50,23 +104,9 @@ class FlowerTransport:
         admitted: frozenset[int] | None = None,
         pull: Pull = pull_messages,
     ) -> None:
+        super().__init__()
         self._grid, self._timeout, self._admitted, self._pull = grid, timeout, admitted, pull
-        self.nodes: dict[str, int] = {}
-        self._first: dict[str, tuple[str, bytes]] = {}
         self._meet(count, wait)
-
-    @property
-    def sites(self) -> tuple[str, ...]:
-        """Names of the sites that answered."""
-        return tuple(self.nodes)
-
-    def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
-        """Replies by site; who is slow or gone is absent."""
-        if set(requests.values()) == {FACTS}:
-            return self._first
-        names = {self.nodes[name]: name for name in requests}
-        replies = self._exchange({node: requests[name] for node, name in names.items()})
-        return {names[node]: reply for node, reply in replies.items() if node in names}
 
     def _meet(self, count: int, wait: float) -> None:
         """Ask everybody who is there for the public facts until all have told them; asking costs nothing."""
@@ -74,11 +114,7 @@ class FlowerTransport:
         while len(self.nodes) < count and time.monotonic() < end:
             there = set(self._grid.get_node_ids()) - set(self.nodes.values())
             there = there if self._admitted is None else there & self._admitted
-            for node, reply in sorted(self._exchange(dict.fromkeys(there, FACTS)).items()):
-                name = name_of(reply[0], str(node))
-                if name in self.nodes:
-                    raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
-                self.nodes[name], self._first[name] = node, reply
+            self._introduce(self._exchange(dict.fromkeys(there, FACTS)))
             time.sleep(PAUSE)
 
     def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:

@@ -17,11 +17,10 @@ from typing import Any
 from vantage6.common.task_status import has_task_finished
 
 from sfumato.errors import InputError
-from sfumato.federated.remote import FACTS, name_of
+from sfumato.federated.remote import FACTS, NumberedSites
 from sfumato.federated.run_settings import Limits, fit_as_told
 from sfumato.federated.site import Site, answer_or_refuse, handle
 from sfumato.federated.site_settings import Notes, demand_kept, open_site, read_settings
-from sfumato.settings.federated import SitesLostError
 
 LABEL = "sfumato"
 """Of the folder that a node mounts."""
@@ -68,36 +67,21 @@ def coordinate(client: Any, settings: Any) -> dict[str, Any]:
     return fit_as_told({**told, "sites": len(organizations)}, meet, print)
 
 
-class Vantage6Network:
+class Vantage6Network(NumberedSites):
     """Questions to organizations, each a task of its own. Implements `Network`.
 
     The sites call themselves what their settings say; all are asked for their public facts at once.
     """
 
     def __init__(self, client: Any, organizations: list[int], limits: Limits) -> None:
+        super().__init__()
         self._client, self._limits = client, limits
-        self._ids: dict[str, int] = {}
-        self._first: dict[str, tuple[str, bytes]] = {}
-        for organization, reply in self._exchange(dict.fromkeys(organizations, FACTS), limits.wait).items():
-            name = name_of(reply[0], str(organization))
-            if name in self._ids:
-                raise SitesLostError(f"two sites are called {name!r}; give every site its own name.")
-            self._ids[name], self._first[name] = organization, reply
+        self._introduce(self._replies(dict.fromkeys(organizations, FACTS), limits.wait))
 
-    @property
-    def sites(self) -> tuple[str, ...]:
-        """Names of the sites that answered."""
-        return tuple(self._ids)
+    def _exchange(self, requests: Mapping[int, str]) -> dict[int, tuple[str, bytes]]:
+        return self._replies(requests, self._limits.timeout)
 
-    def send(self, requests: Mapping[str, str]) -> Mapping[str, tuple[str, bytes]]:
-        """Replies by site; who is slow or gone is absent."""
-        if set(requests.values()) == {FACTS}:
-            return self._first
-        asked = {self._ids[name]: text for name, text in requests.items()}
-        replies = self._exchange(asked, self._limits.timeout)
-        return {name: replies[self._ids[name]] for name in requests if self._ids[name] in replies}
-
-    def _exchange(self, requests: Mapping[int, str], seconds: float) -> dict[int, tuple[str, bytes]]:
+    def _replies(self, requests: Mapping[int, str], seconds: float) -> dict[int, tuple[str, bytes]]:
         tasks = {each: self._begin(each, text) for each, text in requests.items()}
         replies: dict[int, tuple[str, bytes]] = {}
         end = time.monotonic() + seconds

@@ -1,20 +1,150 @@
-"""What a fit was asked for, still as text: the estimator and its options, the table and its columns."""
+"""A study as its user declares it, still as text: the estimator and its options, the table and its columns, bounds.
+
+The command line and the web app make the same objects of it; nothing is read from the records before a fit.
+"""
 
 import csv
-from collections.abc import Sequence
+import difflib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.errors import InputError, as_usage
-from sfumato.study.bounds import read_bounds
-from sfumato.study.family import Member, check_options, find_member
+from sfumato.methods import FAMILY, added, load
 
 if TYPE_CHECKING:
-    from sfumato.bounds import GivenBounds
+    from sfumato.bounds import Bounds, GivenBounds
     from sfumato.methods.explanation import Explanation
     from sfumato.sources import ResponseKind
+    from sfumato.sources.columns import Columns
     from sfumato.sources.files import FileSource
+
+
+@dataclass(frozen=True)
+class Member:
+    """One estimator, by the name it has at the command line."""
+
+    name: str
+
+    @property
+    def make(self) -> Any:
+        """The class."""
+        return load(FAMILY[self.name] if self.name in FAMILY else added()[self.name])
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """Its options besides those that all take: budget, bounds, directions."""
+        return tuple(self.make.about.options)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Ways to find the directions."""
+        return tuple(getattr(import_module(self.make.__module__), "METHODS", ()))
+
+    def check_method(self, method: str) -> None:
+        """Refuse a method that the estimator does not have; of one that is an estimator now, say which."""
+        from sfumato.methods.inputs import MOVED, one_of
+
+        moved = MOVED.get(self.make.__name__, {}).get(method)
+        if moved is not None:
+            name = next(name for name, home in added().items() if home.endswith(f".{moved}"))
+            raise InputError(f"method: {method!r} is an estimator of its own now; use --estimator {name}.")
+        one_of("method", method, self.methods)
+
+
+NEEDS = {
+    "response": "the column to explain",
+    "second": "the columns of the second set, as a,b,c or 'lab_*'",
+    "q": "the number of columns of the second set",
+}
+
+
+def find_member(name: str) -> Member:
+    """The estimator of this name.
+
+    >>> find_member("pac")
+    Traceback (most recent call last):
+    sfumato.errors.InputError: estimator: there is no 'pac'; did you mean 'pca'?
+    """
+    if name not in FAMILY and name not in added():
+        close = difflib.get_close_matches(name.lower().removeprefix("private"), [*FAMILY, *added()], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"choose among {', '.join(FAMILY)}."
+        raise InputError(f"estimator: there is no {name!r}; {hint}")
+    return Member(name)
+
+
+def check_options(chosen: Member, options: Mapping[str, Any], needed: tuple[str, ...] = ()) -> None:
+    """Refuse what the estimator does not take, and the lack of what it needs; None is what was not given."""
+    for option, value in options.items():
+        flag = f"--{option.replace('_', '-')}"
+        if value is not None and option not in chosen.takes:
+            raise InputError(f"{flag[2:]}: {chosen.name} takes no {flag}; {_instead(chosen, option)}.")
+        if value is None and option in needed and option in chosen.takes:
+            raise InputError(f"{flag[2:]}: {chosen.name} needs {flag}, {NEEDS[option]}.")
+
+
+def _instead(chosen: Member, option: str) -> str:
+    """What to do about an option that is not for the estimator."""
+    if option == "response" and "second" in chosen.takes:
+        return "it has two sets of columns: name the second with --second"
+    if option == "response":
+        return "it explains no column: leave it out, and choose columns with --features"
+    others = ", ".join(name for name in FAMILY if option in Member(name).takes)
+    return f"leave it out (it is for {others})"
+
+
+def read_bounds(path: Path, columns: "Columns", table_names: Sequence[str]) -> "Bounds | dict[str, Any]":
+    """The bounds of the features, from a file: of all, or of those that have a line; 0 and 1 for categories."""
+    from sfumato.bounds import Bounds
+    from sfumato.sources.names import suggest
+
+    given = _given(path)
+    for name in given:
+        suggest(name, table_names, f"bounds: {path}")
+    numeric = [name for name in columns.features if name not in columns.categorical]
+    known: dict[str, Any] = {name: _range(name, given[name]) for name in numeric if name in given}
+    if any(name not in known for name in numeric):
+        return known
+    return Bounds(*zip(*(known.get(name, (0.0, 1.0)) for name in columns.names), strict=True))
+
+
+def quote_key(name: str) -> str:
+    """The name of a feature as a key of the file."""
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _given(path: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"bounds: {path} cannot be read ({error.strerror}); write a template with 'sfumato bounds init DATA'."
+        ) from None
+    except UnicodeDecodeError:
+        raise InputError(f"bounds: {path} is not UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"bounds: {path} is not valid TOML ({error}).") from None
+    bounds = content.get("bounds")
+    if not isinstance(bounds, dict):
+        raise InputError(f'bounds: {path} has no [bounds] section; it needs one with lines such as "age" = [0, 110].')
+    return bounds
+
+
+def _range(name: str, value: Any) -> tuple[float, float]:
+    if value == []:
+        raise InputError(f"bounds: {name!r} is not filled in yet; write [lower, upper], or remove the line to buy it.")
+    is_pair = isinstance(value, list) and len(value) == 2
+    if not is_pair or any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in value):
+        raise InputError(f"bounds: {name!r} must be two numbers, [lower, upper].")
+    lower, upper = map(float, value)
+    if not lower < upper:
+        raise InputError(f"bounds: {name!r} has a lower bound that is not below its upper bound; swap or widen them.")
+    return lower, upper
+
 
 EPSILON, DELTA = 1.0, 1e-6
 MOST_DIGITS = 9
