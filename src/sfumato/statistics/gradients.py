@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.blocks import cross_product, product
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins, LengthHistogram
 from sfumato.statistics.lookup import places
@@ -19,8 +20,8 @@ LARGEST = 2.0**20
 """Residual coordinates are cut here (128 expected lengths), so that squared lengths are exact."""
 LARGEST_COEFFICIENT = 2.0**10
 _MANY = 64
-_BLOCK, _LEAST_ROWS = 2**18, 2**9
-"""Numbers of z and e that are worked on together, 2 MiB, and the fewest records."""
+_BLOCK, _LEAST_ROWS = 2**20, 2**9
+"""Numbers of z and e that are worked on together, 8 MiB, and the fewest records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Residual:
                 e, lengths = of_bins.at(index[here])
             else:
                 e = f.take(index[here], axis=1)
-                e -= c @ z
+                e -= product(c, z)
                 self._rounded(e, bits)
                 lengths = column_squares(e)
             squares *= lengths
@@ -165,5 +166,5 @@ class ResidualProduct(BoundedSum):
         total, limit = np.zeros(self.shape[::-1]), self.limit
         for z, e, squared in self.residual.blocks(records):
             e *= shrinkage(squared, limit)
-            total += np.trunc(e, out=e) @ z.T
+            total += cross_product(np.trunc(e, out=e), z)
         return as_integers(total.T)
