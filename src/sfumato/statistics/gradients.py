@@ -62,23 +62,27 @@ class Residual:
         bits = min(20, 25 - p1.bit_length())
         f = np.rint(self.table * (self.whitening.unit * 2.0**bits)).T
         c = np.rint(np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT) * 2.0**bits).T
-        of_bins = None if self.coefficients.any() else _Taken(self._rounded(f, bits))
+        unit = self.whitening.unit * 2.0**bits * self.unit
+        longest = self.whitening.unit * float(np.hypot(self.whitening.cap, 1.0))  # z with its constant
+        reach = (np.abs(f).max() + longest * np.sqrt((c**2).sum(axis=1).max())) / unit
+        of_bins = None if self.coefficients.any() else _Taken(_rounded(f, unit, reach))
         for here, z, squares in self.whitening.blocks(records, max(_LEAST_ROWS, _BLOCK // (p1 + 2 * q))):
             if of_bins is not None:  # the first step: e is a function of the bin alone
                 e, lengths = of_bins.at(index[here])
             else:
                 e = f.take(index[here], axis=1)
                 e -= product(c, z)
-                self._rounded(e, bits)
+                _rounded(e, unit, reach)
                 lengths = column_squares(e)
-            squares *= lengths
-            yield z, e, squares
+            lengths *= squares
+            yield z, e, lengths
 
-    def _rounded(self, e: FloatArray, bits: int) -> FloatArray:
-        """In grid units, cut to what is exact; in place."""
-        e /= self.whitening.unit * 2.0**bits * self.unit
-        np.rint(e, out=e)
-        return np.clip(e, -LARGEST, LARGEST, out=e)
+
+def _rounded(e: FloatArray, unit: float, reach: float) -> FloatArray:
+    """In grid units, in place, cut to what is exact; nothing is to cut where they surely are at most half of it."""
+    e /= unit
+    np.rint(e, out=e)
+    return e if reach <= LARGEST / 2.0 else np.clip(e, -LARGEST, LARGEST, out=e)
 
 
 class _Taken:
