@@ -95,9 +95,10 @@ def cross_product(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _few(size: int, columns: int) -> Iterator[slice]:
-    """Columns that a product with a matrix of so many numbers takes at a time."""
-    most = _SMALL // size
-    return pieces(columns, columns if most < 2 * LEAST_ROWS else -(-columns // -(-columns // most)))
+    """Columns that a product with a matrix of so many numbers takes at a time, all where these would be very few."""
+    most = _SMALL // max(size, 1)
+    at_once = columns if most < 2 * LEAST_ROWS else -(-columns // max(-(-columns // most), 1))
+    return (slice(begin, begin + at_once) for begin in range(0, columns, max(at_once, 1)))
 
 
 def _beside(columns: int) -> int:

@@ -64,7 +64,7 @@ class Residual:
         c = np.rint(np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT) * 2.0**bits).T
         unit = self.whitening.unit * 2.0**bits * self.unit
         longest = self.whitening.unit * float(np.hypot(self.whitening.cap, 1.0))  # z with its constant
-        reach = (np.abs(f).max() + longest * np.sqrt((c**2).sum(axis=1).max())) / unit
+        reach = (np.abs(f).max(initial=0.0) + longest * np.sqrt((c**2).sum(axis=1).max(initial=0.0))) / unit
         of_bins = None if self.coefficients.any() else _Taken(_rounded(f, unit, reach))
         for here, z, squares in self.whitening.blocks(records, max(_LEAST_ROWS, _BLOCK // (p1 + 2 * q))):
             if of_bins is not None:  # the first step: e is a function of the bin alone
