@@ -11,7 +11,10 @@ from sfumato.typing import FloatArray
 Array = TypeVar("Array", bound=NDArray[Any])
 
 NUMBERS, LEAST_ROWS = 2**19, 2**9
-"""Numbers of a block, 4 MiB, and the fewest of its rows: a product with a matrix takes as long for less."""
+"""Numbers of a block, 4 MiB, and the fewest of its rows: a product with a matrix takes as long for less.
+
+Smaller blocks fit a nearer cache, but threads that make shorter calls of numpy spend their time waiting for each other.
+"""
 _SMALL = 10**6
 """Multiplications of a product up to which OpenBLAS takes matrices as they lie; before larger ones it copies them."""
 _WIDTH = 2**13
