@@ -38,7 +38,9 @@ print(json.dumps({"cpu": cpu, "wall": wall, "peak": 1024 * peak / 1e6}))
 """
 FLOOR = """
 import sys, time, numpy as np
+from threadpoolctl import threadpool_limits
 from sfumato import scan
+threadpool_limits(1)
 source, w, start = scan(sys.argv[1], response="y", memory=0), None, time.process_time()
 for part in source.split(source.parts(), 1)[0]:
     for records in source.read(part):
