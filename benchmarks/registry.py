@@ -204,10 +204,10 @@ BENCHMARKS = {
     ),
     "real": Benchmark("what a boosted-tree model keeps on real data", ("real.md",), call("real")),
     "replay": Benchmark("replay of every private fit on hostile neighbours", ("replay.md",), start("replay")),
-    "scale": Benchmark(
-        "time, memory and bytes sent against rows, features and workers",
-        ("scale-features.md", "scale-rows.md", "scale-workers.md"),
-        call("scale"),
+    "scale-features": Benchmark("time against features", ("scale-features.md",), call("scale", "features")),
+    "scale-rows": Benchmark("time and memory against rows", ("scale-rows.md",), call("scale", "rows")),
+    "scale-workers": Benchmark(
+        "time and bytes sent against workers of a cluster", ("scale-workers.md",), call("scale", "workers")
     ),
     "scale-vast": Benchmark("two hundred million rows in a few gigabytes", ("scale-vast.md",), call("scale", "vast")),
     "masks": Benchmark(

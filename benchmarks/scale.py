@@ -1,8 +1,8 @@
 """How far it goes: time, memory and bytes sent against rows, features and workers.
 
 Times are CPU seconds of all threads, which other work on the machine disturbs least; ratios are taken in one run.
-``--replications`` is the largest table in units of 10,000 rows: 500 is the five million of `scale`, 20,000 the two
-hundred million of `scale-vast`.
+``--replications`` is the largest table in units of 10,000 rows: 500 is the five million of `scale-rows` and
+`scale-workers`, 20,000 the two hundred million of `scale-vast`.
 """
 
 import json
@@ -29,7 +29,7 @@ FRESH = """
 import json, re, sys, time, warnings
 warnings.simplefilter("ignore")
 from sfumato import Bounds, PrivateSIR, scan
-source = scan(sys.argv[1], response="y", memory=sys.argv[2])
+source = scan(sys.argv[1], response="y", memory=None if sys.argv[2] == "default" else sys.argv[2])
 start, wall = time.process_time(), time.perf_counter()
 PrivateSIR(bounds=Bounds(-5, 5), n_directions=1, random_state=1).fit(source)
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])  # ru_maxrss has the parent's in it
@@ -38,7 +38,9 @@ print(json.dumps({"cpu": cpu, "wall": wall, "peak": 1024 * peak / 1e6}))
 """
 FLOOR = """
 import sys, time, numpy as np
+from threadpoolctl import threadpool_limits
 from sfumato import scan
+threadpool_limits(1)
 source, w, start = scan(sys.argv[1], response="y", memory=0), None, time.process_time()
 for part in source.split(source.parts(), 1)[0]:
     for records in source.read(part):
@@ -134,8 +136,8 @@ def _spent(client: Any) -> float:
 ROWS = (
     "Rows\nCPU seconds, PrivateSIR with bounds given, from Parquet in row groups of a million rows. 'Floor' is "
     "decoding the file once and taking X.T @ X and X @ W of each chunk; 'memory' is what the process may take; the "
-    "peak is that of a fresh process, libraries included, in the same units. Wall seconds are of two cores that others "
-    "used, too."
+    "peak is that of a fresh process, libraries included, in the same units. 'default' keeps 512 MiB between passes. "
+    "Wall seconds are of two cores."
 )
 COLUMNS = ("table", "memory", "floor", "fit", "ratio", "wall", "peak")
 
@@ -147,31 +149,40 @@ def vast(replications: int) -> None:
         write("scale-vast", command, ROWS, COLUMNS, by_rows(Path(name), (n // 10, n), FEW, ("6GB",)))
 
 
-def main(replications: int) -> None:
-    """All other curves; the largest table has ``replications`` times 10,000 rows."""
-    warnings.simplefilter("ignore")
-    largest, command = 10_000 * replications, f"python -m benchmarks scale --replications {replications}"
+def rows(replications: int) -> None:
+    """Files of ``replications`` times 10,000 rows and of a tenth, in much memory, by default and in little."""
+    n, command = 10_000 * replications, f"python -m benchmarks scale-rows --replications {replications}"
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        found = by_rows(folder, (largest // 10, largest), P, ("4GB", "1.1GB", "700MB"))
-        write("scale-rows", command, ROWS, COLUMNS, found)
-        write(
-            "scale-workers",
-            command,
-            "Workers\nWall seconds, and CPU seconds of this process and the workers, on two cores that others used, "
-            "too. Questions go to each worker once for each release, and one sum comes back from each: their sizes do "
-            "not depend on the number of rows. The directions are the same to the bit.",
-            ("table", "added by", "wall", "CPU", "questions", "sums"),
-            by_workers(folder / f"{largest}.parquet", largest),
-        )
+        found = by_rows(Path(name), (n // 10, n), P, ("4GB", "default", "700MB"))
+    write("scale-rows", command, ROWS, COLUMNS, found)
+
+
+def workers(replications: int) -> None:
+    """One file of ``replications`` times 10,000 rows, by this process and by a cluster on this machine."""
+    warnings.simplefilter("ignore")
+    n = 10_000 * replications
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / f"{n}.parquet"
+        write_parquet(path, n, P, GROUP)
+        found = by_workers(path, n)
+    write(
+        "scale-workers",
+        f"python -m benchmarks scale-workers --replications {replications}",
+        "Workers\nWall seconds, and CPU seconds of this process and the workers, on two cores. Questions go to each "
+        "worker once for each release, and one sum comes back from each: their sizes do not depend on the number of "
+        "rows. The directions are the same to the bit.",
+        ("table", "added by", "wall", "CPU", "questions", "sums"),
+        found,
+    )
+
+
+def features(replications: int) -> None:
+    """Wider and wider tables; `replications` does not apply."""
+    warnings.simplefilter("ignore")
     write(
         "scale-features",
-        command,
+        "python -m benchmarks scale-features",
         "Features\nCPU seconds in memory, one BLAS thread for each of ours; 'products' is one X.T @ X plus one X @ W.",
         ("table", "products", "fit", "ratio"),
         by_features(),
     )
-
-
-if __name__ == "__main__":
-    main(100)

@@ -10,10 +10,15 @@ from sfumato.typing import FloatArray
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
-NUMBERS, LEAST_ROWS = 2**17, 2**9
-"""Numbers of a block, 1 MiB, and the fewest of its rows: a product with a matrix takes as long for less."""
-_WIDTH = 2**10
-"""Numbers that a loop of numpy should be long."""
+NUMBERS, LEAST_ROWS = 2**19, 2**9
+"""Numbers of a block, 4 MiB, and the fewest of its rows: a product with a matrix takes as long for less.
+
+Smaller blocks fit a nearer cache, but threads that make shorter calls of numpy spend their time waiting for each other.
+"""
+_SMALL = 10**6
+"""Multiplications of a product up to which OpenBLAS takes matrices as they lie; before larger ones it copies them."""
+_WIDTH = 2**13
+"""Numbers that a loop of numpy should be long: more than half of its buffer, or it copies what is broadcast there."""
 
 
 def blocks(rows: int, columns: int) -> Iterator[slice]:
@@ -21,8 +26,8 @@ def blocks(rows: int, columns: int) -> Iterator[slice]:
 
     >>> list(blocks(200_000, 1))
     [slice(0, 200000, None)]
-    >>> list(blocks(20_000, 20))
-    [slice(0, 6681, None), slice(6681, 13362, None), slice(13362, 20000, None)]
+    >>> list(blocks(60_000, 20))
+    [slice(0, 30266, None), slice(30266, 60000, None)]
     """
     return pieces(rows, max(LEAST_ROWS, NUMBERS // columns), _beside(columns))
 
@@ -39,15 +44,15 @@ def pieces(rows: int, least: int, multiple: int = 1) -> Iterator[slice]:
 
 
 def side_by_side(table: FloatArray) -> list[FloatArray]:
-    """The rows of a contiguous table, as many of them in one as make a long row; and those left over, one by one.
+    """The rows of a contiguous table, as many of them in one as make a long row; and those left over in another.
 
-    >>> [part.shape for part in side_by_side(np.zeros((205, 10)))]
-    [(2, 1020), (1, 10)]
+    >>> [part.shape for part in side_by_side(np.zeros((2005, 10)))]
+    [(2, 8190), (1, 3670)]
     """
     rows, columns = table.shape
     whole = rows - rows % _beside(columns)
-    parts = table[:whole].reshape(-1, columns * _beside(columns)), table[whole:]
-    return [part for part in parts if len(part)]
+    parts = table[:whole].reshape(-1, columns * _beside(columns)), table[whole:].reshape(1, -1)
+    return [part for part in parts if part.size]
 
 
 def along(vector: Array, part: FloatArray) -> Array:
@@ -66,6 +71,37 @@ def clip_along(part: FloatArray, lowest: FloatArray, highest: FloatArray) -> Non
     else:
         np.maximum(part, along(lowest, part), out=part)
         np.minimum(part, along(highest, part), out=part)
+
+
+def product(matrix: FloatArray, columns: FloatArray) -> FloatArray:
+    """``matrix @ columns``, a few columns at a time.
+
+    >>> product(np.ones((1, 2)), np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    array([[5., 7., 9.]])
+    """
+    found = np.empty((len(matrix), columns.shape[1]))
+    for here in _few(matrix.size, columns.shape[1]):
+        np.matmul(matrix, columns[:, here], out=found[:, here])
+    return found
+
+
+def cross_product(left: FloatArray, right: FloatArray) -> FloatArray:
+    """``left @ right.T``, a few columns of both at a time; exact where all sums of theirs are.
+
+    >>> cross_product(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 0.0, 1.0]]))
+    array([[4.]])
+    """
+    found = np.zeros((len(left), len(right)))
+    for here in _few(found.size, left.shape[1]):
+        found += left[:, here] @ right[:, here].T
+    return found
+
+
+def _few(size: int, columns: int) -> Iterator[slice]:
+    """Columns that a product with a matrix of so many numbers takes at a time, all where these would be very few."""
+    most = _SMALL // max(size, 1)
+    at_once = columns if most < 2 * LEAST_ROWS else -(-columns // max(-(-columns // most), 1))
+    return (slice(begin, begin + at_once) for begin in range(0, columns, max(at_once, 1)))
 
 
 def _beside(columns: int) -> int:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfumato.blocks import NUMBERS, blocks
+from sfumato.blocks import NUMBERS, blocks, cross_product, product
 from sfumato.bounds import Grid
 from sfumato.records import Records
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct
@@ -21,7 +21,7 @@ from sfumato.statistics.moments import UNITS, Moments
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import shrinkage, upper_pairs
 
-SHAPES = [(2 * NUMBERS + 17, 1), (20_011, 20), (1_500, 101), (530, 1_100)]
+SHAPES = [(2 * NUMBERS + 17, 1), (60_011, 20), (11_003, 101), (1_100, 1_100)]
 AWKWARD = [0.0, -0.0, 5e-324, -5e-324, 2.2e-308, 2.0**-40, 2.0**-41, 1.0, 3.0, 2.0**39, 2.0**40, 1e300, 1.7e308]
 
 
@@ -167,24 +167,35 @@ def test_whitened_integers_and_their_squares(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("q", [2, 70])
-@pytest.mark.parametrize("first", [True, False])
-def test_residual_sizes_and_products(shape, q, first):
+@pytest.mark.parametrize("q", [2, 12, 70])
+@pytest.mark.parametrize(("first", "scale"), [(True, 2.5), (False, 2.5), (False, 0.01)])  # the last: cut residuals
+def test_residual_sizes_and_products(shape, q, first, scale):
     rng = np.random.default_rng(6)
     p1, whitening = shape[1] + 1, whitening_of(rng, shape[1])
     bins = Bins(np.linspace(-2.0, 2.0, 47))
     records = Records(awkward(rng, shape), rng.normal(size=shape[0]))
     coefficients = np.zeros((p1, q)) if first else rng.normal(size=(p1, q)) / np.sqrt(p1)
-    residual = Residual(whitening, bins, rng.normal(size=(48, q)), coefficients, 2.5)
+    residual = Residual(whitening, bins, rng.normal(size=(48, q)), coefficients, scale)
     z, index = whitened(whitening, records.x), np.searchsorted(bins.edges, records.y, side="right")
     bits = min(20, 25 - p1.bit_length())
     f = np.rint(residual.table * (whitening.unit * 2.0**bits))[index]
     e = (f - z @ np.rint(coefficients * 2.0**bits)) / (whitening.unit * 2.0**bits * residual.unit)
+    assert (np.abs(e).max() > 2.0**20) == (scale < 1.0)
     e = np.clip(np.rint(e), -(2.0**20), 2.0**20)
     squares = (z**2).sum(axis=1) * (e**2).sum(axis=1)
     sizes = ResidualHistogram(residual)
     edges = (sizes.sizes[:-1] / (residual.unit / whitening.unit / np.sqrt(p1))) ** 2
     assert np.array_equal(sizes.of(records), np.bincount(np.searchsorted(edges, squares), minlength=64))
-    product = ResidualProduct(residual, 1.5)
-    short = np.trunc(e * shrinkage(squares, product.limit)[:, None])
-    assert np.array_equal(product.of(records), z.T @ short)
+    asked = ResidualProduct(residual, 0.6 * scale)
+    short = np.trunc(e * shrinkage(squares, asked.limit)[:, None])
+    assert np.array_equal(asked.of(records), z.T @ short)
+
+
+@pytest.mark.parametrize("columns", [0, 1, 3_967, 3_968, 3_969, 26_214])
+@pytest.mark.parametrize("rows", [1, 12, 500])
+def test_products_of_a_few_columns_at_a_time(rows, columns):
+    rng = np.random.default_rng(7)
+    matrix, z = rng.integers(-(2**15), 2**15, (rows, 21)) * 1.0, rng.integers(-(2**15), 2**15, (21, columns)) * 1.0
+    e = np.trunc(matrix @ z / 2.0**15)
+    assert np.array_equal(product(matrix, z), matrix @ z)
+    assert np.array_equal(cross_product(e, z), e @ z.T)

@@ -69,12 +69,14 @@ class Central:
 
 
 def _together(work: Callable[[Sequence[Any]], T], lanes: Sequence[Sequence[Any]]) -> list[T]:
-    """What `work` gives for each lane of parts, a thread for each."""
+    """What `work` gives for each lane of parts, a thread for each; the first lane is this thread's."""
+    first, *others = lanes
     with one_blas_thread():
-        if len(lanes) == 1:
-            return [work(lanes[0])]
-        with ThreadPoolExecutor(len(lanes)) as pool:
-            return list(pool.map(work, lanes))
+        if not others:
+            return [work(first)]
+        with ThreadPoolExecutor(len(others)) as pool:
+            found = pool.map(work, others)  # begins at once
+            return [work(first), *found]
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

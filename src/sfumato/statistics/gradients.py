@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.blocks import cross_product, product
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins, LengthHistogram
 from sfumato.statistics.lookup import places
@@ -21,8 +22,8 @@ LARGEST_COEFFICIENT = 2.0**10
 FUNCTION_UNITS, LARGEST_FUNCTION = 2.0**10, 2.0**6
 """Grid units of a function of y that is one, and its largest value."""
 _MANY = 64
-_BLOCK, _LEAST_ROWS = 2**18, 2**9
-"""Numbers of z and e that are worked on together, 2 MiB, and the fewest records."""
+_BLOCK, _LEAST_ROWS = 2**20, 2**9
+"""Numbers of z and e that are worked on together, 8 MiB, and the fewest records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +64,27 @@ class Residual:
         bits = min(20, 25 - p1.bit_length())
         f = np.rint(self.table * (self.whitening.unit * 2.0**bits)).T
         c = np.rint(np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT) * 2.0**bits).T
-        of_bins = None if self.coefficients.any() else _Taken(self._rounded(f, bits))
+        unit = self.whitening.unit * 2.0**bits * self.unit
+        longest = self.whitening.unit * float(np.hypot(self.whitening.cap, 1.0))  # z with its constant
+        reach = (np.abs(f).max(initial=0.0) + longest * np.sqrt((c**2).sum(axis=1).max(initial=0.0))) / unit
+        of_bins = None if self.coefficients.any() else _Taken(_rounded(f, unit, reach))
         for here, z, squares in self.whitening.blocks(records, max(_LEAST_ROWS, _BLOCK // (p1 + 2 * q))):
             if of_bins is not None:  # the first step: e is a function of the bin alone
                 e, lengths = of_bins.at(index[here])
             else:
                 e = f.take(index[here], axis=1)
-                e -= c @ z
-                self._rounded(e, bits)
+                e -= product(c, z)
+                _rounded(e, unit, reach)
                 lengths = column_squares(e)
-            squares *= lengths
-            yield z, e, squares
+            lengths *= squares
+            yield z, e, lengths
 
-    def _rounded(self, e: FloatArray, bits: int) -> FloatArray:
-        """In grid units, cut to what is exact; in place."""
-        e /= self.whitening.unit * 2.0**bits * self.unit
-        np.rint(e, out=e)
-        return np.clip(e, -LARGEST, LARGEST, out=e)
+
+def _rounded(e: FloatArray, unit: float, reach: float) -> FloatArray:
+    """In grid units, in place, cut to what is exact; nothing is to cut where they surely are at most half of it."""
+    e /= unit
+    np.rint(e, out=e)
+    return e if reach <= LARGEST / 2.0 else np.clip(e, -LARGEST, LARGEST, out=e)
 
 
 class _Taken:
@@ -167,7 +172,7 @@ class ResidualProduct(BoundedSum):
         total, limit = np.zeros(self.shape[::-1]), self.limit
         for z, e, squared in self.residual.blocks(records):
             e *= shrinkage(squared, limit)
-            total += np.trunc(e, out=e) @ z.T
+            total += cross_product(np.trunc(e, out=e), z)
         return as_integers(total.T)
 
 

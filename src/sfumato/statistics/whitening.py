@@ -86,14 +86,14 @@ class Whitening:
         """Whitened integer rows (n, p + 1); the last column is the constant `unit`."""
         return self._whitened(records).columns.T.astype(np.float64)
 
-    def blocks(self, records: Records, least: int) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+    def blocks(self, records: Records, least: int) -> Iterator[tuple[slice, FloatArray, NDArray[np.uint32]]]:
         """At least so many records at a time: which, their whitened integers (p + 1, rows), and their squared lengths.
 
         A record is a column: long rows are faster to work on.
         """
         whitened = self._whitened(records)
         for here in pieces(len(records), least):
-            yield here, whitened.columns[:, here].astype(np.float64), whitened.squares[here].astype(np.float64)
+            yield here, whitened.columns[:, here].astype(np.float64), whitened.squares[here]
 
     def _whitened(self, records: Records) -> "_Whitened":
         return records.derive(self, lambda: self._compute(records))
