@@ -22,6 +22,8 @@ LARGEST_COEFFICIENT = 2.0**10
 FUNCTION_UNITS, LARGEST_FUNCTION = 2.0**10, 2.0**6
 """Grid units of a function of y that is one, and its largest value."""
 _MANY = 64
+_FEW = 2**13
+"""Records that are cut sooner than it is found out whether they need be."""
 _BLOCK, _LEAST_ROWS = 2**20, 2**9
 """Numbers of z and e that are worked on together, 8 MiB, and the fewest records."""
 
@@ -65,8 +67,7 @@ class Residual:
         f = np.rint(self.table * (self.whitening.unit * 2.0**bits)).T
         c = np.rint(np.clip(self.coefficients, -LARGEST_COEFFICIENT, LARGEST_COEFFICIENT) * 2.0**bits).T
         unit = self.whitening.unit * 2.0**bits * self.unit
-        longest = self.whitening.unit * float(np.hypot(self.whitening.cap, 1.0))  # z with its constant
-        reach = (np.abs(f).max(initial=0.0) + longest * np.sqrt((c**2).sum(axis=1).max(initial=0.0))) / unit
+        reach = self._reach(f, c) / unit if len(index) > _FEW else np.inf
         of_bins = None if self.coefficients.any() else _Taken(_rounded(f, unit, reach))
         for here, z, squares in self.whitening.blocks(records, max(_LEAST_ROWS, _BLOCK // (p1 + 2 * q))):
             if of_bins is not None:  # the first step: e is a function of the bin alone
@@ -78,6 +79,11 @@ class Residual:
                 lengths = column_squares(e)
             lengths *= squares
             yield z, e, lengths
+
+    def _reach(self, f: FloatArray, c: FloatArray) -> float:
+        """What no coordinate of ``f - c z`` exceeds, z with its constant."""
+        longest = self.whitening.unit * float(np.hypot(self.whitening.cap, 1.0))
+        return float(np.abs(f).max(initial=0.0) + longest * np.sqrt((c**2).sum(axis=1).max(initial=0.0)))
 
 
 def _rounded(e: FloatArray, unit: float, reach: float) -> FloatArray:

@@ -24,7 +24,7 @@ OWN = 0.4
 """Error of each target by itself, as part of what was left to go: how much clipping takes is known roughly, and differs
 from step to step. Without it targets with hardly any noise are believed to differ by the whitening alone, and averages
 with large weights of both signs end anywhere."""
-ROUNDS = 3
+ROUNDS = 2
 _LEAST = 1e-12
 
 
@@ -74,13 +74,15 @@ class Targets:
 
         Along the axis i of the rough covariance the errors of targets s and t have the covariance
         ``doubt_i sum_j doubt_j d_sj d_tj`` (d: what is left from where each began to the end), and each has its noise
-        and an error of its own in proportion to d. The end is not known: it is the last target at first, then the
-        average itself. Weights add up to one along each axis; an intercept is taken for an axis of mean doubt.
+        and an error of its own in proportion to d. The end is not known: it is where the last step began at first (of
+        two steps, what the second points to), then the average itself. Weights add up to one along each axis; an
+        intercept is taken for an axis of mean doubt.
         """
         doubts = self.shape.doubts
         doubts = np.hypot(WRONG * np.append(doubts, doubts.mean()), BENT)
-        found = self.ends[:, -1]
-        for _ in range(ROUNDS if self.ends.shape[1] > 1 else 0):
+        steps = self.ends.shape[1]
+        found = self.began[:, -1] if steps > 2 else self.ends[:, -1]
+        for _ in range(ROUNDS if steps > 1 else 0):
             left = found[:, None] - self.began
             own = self.noise + OWN**2 / len(doubts) * np.einsum("qtp,qtp->qt", left, left)
             found = _averaged(self.ends, (left * doubts) @ left.transpose(0, 2, 1), doubts, own)
