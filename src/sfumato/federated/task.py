@@ -141,7 +141,7 @@ def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome,
     n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
     known = task.known
     centre = np.nan_to_num(known.lower / 2 + known.upper / 2)
-    ballot = Ballot(centre, ranks, task.response, task.sites, task.picks)
+    ballot = Ballot(centre, ranks, task.sites, task.picks)
     found = yield from screen_by_votes(voters, ballot, n, task.n_directions or 1)
     some = known.some(found.kept)
     if isinstance(task.bounds, Location) and some.asked.size:
@@ -272,7 +272,7 @@ def _sparse(
         usual = PartialBounds.nothing(min(LOCATED, task.n_features))
         share = location_share(usual, task.n_records, budget.mu() / math.sqrt(noises))
         bounds = Location(task.known, share * sum(shares.values()))
-    picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites, task.response))
+    picks = PICKS if estimator.max_features == "auto" else math.ceil(task.picks / rounds(sites))
     facts = (task.n_features, task.n_records, task.response, task.n_directions)
     return SparseSites(*facts, bounds, picks, sites, schedule, task.picture)
 
