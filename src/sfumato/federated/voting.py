@@ -54,7 +54,7 @@ def rounds(sites: int) -> int:
     >>> [rounds(sites) for sites in (1, 2, 5, 10, 50, 1000)]
     [12, 8, 5, 3, 2, 1]
     """
-    return math.ceil(NAMES / sites**FEWER)
+    return math.ceil(NAMES / math.pow(sites, FEWER))
 
 
 def turns(sites: int) -> int:
