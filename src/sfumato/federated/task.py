@@ -87,8 +87,8 @@ def too_small(facts: Mapping[str, SiteFacts], least: int | str | None, budget: B
     return found
 
 
-SHARES = {"ranks": 0.15, "picks": 0.9, "scores": 0.4, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
-"""Parts of the zCDP cost; relative. Votes take most, as a site votes by itself and what follows adds up all sites; and
+SHARES = {"ranks": 0.15, "picks": 0.7, "scores": 0.3, "radius": 0.02, "residual": 0.03, "shape": 0.12, "solve": 0.45}
+"""Parts of the zCDP cost; relative. Votes take much, as a site votes by itself and what follows adds up all sites; and
 from the ranks the functions are made that features are scored with."""
 CLASS_SHARES = SHARES | {"ranks": 0.03, "picks": 0.8, "scores": 0.35}
 """Classes need no ranks, and have one table of functions for the votes, not two."""
