@@ -91,7 +91,8 @@ SHARES = {"ranks": 0.15, "picks": 0.7, "scores": 0.3, "radius": 0.02, "residual"
 """Parts of the zCDP cost; relative. Votes take much, as a site votes by itself and what follows adds up all sites; and
 from the ranks the functions are made that features are scored with."""
 CLASS_SHARES = SHARES | {"ranks": 0.03, "picks": 0.8, "scores": 0.35}
-"""Classes need no ranks, and have one table of functions for the votes, not two."""
+"""Classes need no ranks. They have one table of functions for the votes, not two, and weak features among many strong
+ones: more for the names pays there."""
 
 
 LOCATED = 10
