@@ -141,12 +141,20 @@ def test_sites_vote_for_features_and_every_site_spends_its_budget():
         assert ledger.total() <= 2.0 and any("features that move" in entry.purpose for entry in ledger.entries)
 
 
+def test_a_site_that_is_alone_names_twelve_features_the_last_at_three_times_the_cost_of_the_first():
+    parts, _ = wide(n=1_000, sites=1, p=20)
+    fitted = simulate(PrivateSparseSIR(2.0, 1e-4, 2, Bounds(-6, 6)), parts)
+    named = [entry.event.epsilon**2 for entry in fitted.ledger_.entries if "features that move" in entry.purpose]
+    assert len(named) == 12 and named[-1] == pytest.approx(3.0 * named[0])
+    assert 1.99 <= fitted.ledger_.total() <= 2.0
+
+
 def test_many_sites_name_few_features_each():
     parts, _ = wide(n=2_400, sites=24, p=20)
     fitted = simulate(PrivateSparseSIR(2.0, 1e-4, 2, Bounds(-6, 6)), parts)
     for ledger in fitted.ledgers_.values():
         purposes = [entry.purpose for entry in ledger.entries]
-        assert sum("features that move" in purpose for purpose in purposes) == 3
+        assert sum("features that move" in purpose for purpose in purposes) == 2
         assert sum("scores of the candidates" in purpose for purpose in purposes) == 4
 
 

@@ -1,7 +1,9 @@
 """Which few of many features matter, by vote: sites name features privately, in turns, and only noisy scores follow.
 
-A feature that was named is a candidate and not asked about again, so that weaker ones get their turn. Where sites are
-many, each is asked once only: one name for the whole of its share is worth more than several names in more noise.
+A feature that was named is a candidate and not asked about again, so that weaker ones get their turn. The more sites
+there are, the fewer names each gives: one name for the whole of its share is worth more than several in more noise, and
+every candidate adds noise to the scores of all. A site that is alone names the strong features first, at little cost,
+and keeps the larger part of its share for the weak ones that are left.
 """
 
 import math
@@ -26,8 +28,10 @@ from sfumato.typing import FloatArray, IntArray
 
 PICKS = 1
 """Features that a site names when it is its turn."""
-NAMES, ORDERED, CLASSES = 60, 8, 12
-"""About so many names are gathered; a site gives so many at most, fewer where two tables of functions take turns."""
+NAMES, FEWER = 12, 5 / 8
+"""Names that a site gives if it is alone; of K sites each gives as many over K to this power."""
+DEARER = 2.0
+"""How much more than its first the last name of a site that is alone costs, in units of the first."""
 TURNS, QUESTIONS = 4, 12
 """Turns within a round at most, and questions that follow each other."""
 PROMISING = 1.0
@@ -44,23 +48,35 @@ class Voters(Protocol):
         """What each site whose turn it is picked privately, best first."""
 
 
-def rounds(sites: int, response: Response) -> int:
+def rounds(sites: int) -> int:
     """How often each site is asked.
 
-    >>> [rounds(sites, Response()) for sites in (1, 10, 50, 1000)]
-    [8, 6, 2, 1]
+    >>> [rounds(sites) for sites in (1, 2, 5, 10, 50, 1000)]
+    [12, 8, 5, 3, 2, 1]
     """
-    most = ORDERED if response.categories is None else CLASSES
-    return min(max(math.ceil(NAMES / sites), 1), most)
+    return math.ceil(NAMES / math.pow(sites, FEWER))
 
 
-def turns(sites: int, response: Response) -> int:
+def turns(sites: int) -> int:
     """Into how many turns the sites are divided.
 
-    >>> [turns(sites, Response()) for sites in (1, 10, 50, 1000)]
-    [1, 2, 4, 4]
+    >>> [turns(sites) for sites in (1, 2, 5, 10, 50, 1000)]
+    [1, 1, 2, 4, 4, 4]
     """
-    return min(max(QUESTIONS // rounds(sites, response), 1), TURNS, sites)
+    return min(max(QUESTIONS // rounds(sites), 1), TURNS, sites)
+
+
+def parts_of_rounds(sites: int) -> FloatArray:
+    """Which part of the cost of all names each round has.
+
+    What is left for later rounds is weaker, so they cost a site more that is alone; of several, another may name what
+    one of them missed.
+
+    >>> parts_of_rounds(1)[[0, -1]].round(3), parts_of_rounds(10).round(3)
+    (array([0.042, 0.125]), array([0.333, 0.333, 0.333]))
+    """
+    parts = np.linspace(1.0, 1.0 + DEARER * (sites == 1), rounds(sites))
+    return np.asarray(parts / parts.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +92,12 @@ class Voting:
     @property
     def lines(self) -> tuple[Line, ...]:
         """A selection for each round, then the looks."""
-        often, looks = rounds(self.sites, self.response), 4 if self.response.categories is None else 2
+        looks = 4 if self.response.categories is None else 2
         named, scored = "features that move with the response, round", "scores of the candidates, look"
-        vote, score = self.share / often, self.score_share / looks
+        score, costs = self.score_share / looks, self.share * parts_of_rounds(self.sites)
         votes = [
-            Line(f"picks {t}", f"{named} {t}", vote, "2 / 1", "selection", self.picks, asks=SignScores)
-            for t in range(1, often + 1)
+            Line(f"picks {t}", f"{named} {t}", cost, "2 / 1", "selection", self.picks, asks=SignScores)
+            for t, cost in enumerate(costs.tolist(), start=1)
         ]
         scores = [
             Line(f"scores {t}", f"{scored} {t}", score, "2 sqrt(q s) / sqrt(q s)", asks=SignScores)
@@ -99,7 +115,6 @@ class Ballot:
 
     centre: FloatArray
     ranks: Ranks
-    response: Response
     sites: int
     picks: int
 
@@ -131,7 +146,7 @@ def _named(voters: Voters, ballot: Ballot) -> list[IntArray]:
     """For each table the features that one site in a hundred names, or else those named most."""
     tables, needed = len(ballot.tables), math.ceil(ballot.sites / 100)
     votes = np.zeros((tables, len(ballot.centre)), dtype=np.int64)
-    often, groups = (count(ballot.sites, ballot.response) for count in (rounds, turns))
+    often, groups = rounds(ballot.sites), turns(ballot.sites)
     for t, turn in product(range(often), range(groups)):
         which = (t + turn) % tables
         left = np.flatnonzero(votes[which] < needed)
