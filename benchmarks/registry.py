@@ -50,6 +50,11 @@ BENCHMARKS = {
     "budgets": Benchmark(
         "some rows of that table at many budgets", ("table1-budgets.md",), call("accuracy", "budgets")
     ),
+    "few-records": Benchmark(
+        "its models with a few thousand records at many budgets",
+        ("table1-few-records.md",),
+        call("accuracy", "few_records"),
+    ),
     "censored-sir": Benchmark(
         "times that are cut short: events and double slicing beside SIR that does not know",
         ("censored-sir.md",),
@@ -218,6 +223,11 @@ BENCHMARKS = {
     "secagg": Benchmark("whether Flower's SecAgg+ can carry our sums", ("secagg.md",), start("secagg", python=FLOWER)),
     "sparse": Benchmark(
         "Table 2 of Xia, Zhang and Cai: the sparse flagship beside the oracle", ("sparse.md",), call("sparse")
+    ),
+    "sparse-blocks": Benchmark(
+        "what taking off whole effects is worth where features come in blocks",
+        ("sparse-blocks.md",),
+        call("sparse", "blocks"),
     ),
     "sparse-designs": Benchmark(
         "two to ten features that matter among thousands, in correlated designs",

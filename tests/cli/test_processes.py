@@ -134,7 +134,7 @@ def test_the_second_interruption_gives_the_fit_up_and_says_what_it_spent(start, 
     purposes = [entry.purpose for entry in study.refresh().entries]
     assert "span of the response" in purposes and "picture of the first direction against the response" not in purposes
     assert 0 < study.total() < 1.0 and "all hashes agree" in study.verify()
-    said = re.search(r"no result was made; (\d+) of 26 releases were made and stay in (\S+)", terminal.plain)
+    said = re.search(r"no result was made; (\d+) of 28 releases were made and stay in (\S+)", terminal.plain)
     assert said and int(said[1]) == len(purposes) and said[2] == str(here / "study.jsonl")
 
 
@@ -195,7 +195,7 @@ def test_progress_is_seen_at_once_and_names_the_releases(start, here, slow, term
     terminal.wait_for("loading the library")
     seen_after = time.monotonic() - begun
     terminal.wait_for("ranks of the response")
-    terminal.wait_for("/26")
+    terminal.wait_for("/28")
     assert finished(process, terminal) == 0
     assert seen_after < 10.0  # 0.4 s on an idle machine; the tests share theirs
 

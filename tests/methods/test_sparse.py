@@ -5,6 +5,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato import Bounds, InputError, PrivateSparseSIR, subspace_distance
+from sfumato.federated import simulate
 from sfumato.privacy.events import Gaussian, Selection
 from sfumato.simulate import xia
 
@@ -95,3 +96,28 @@ def test_a_wrong_number_of_features_is_refused(given, sample):
 def test_more_features_than_there_are_means_all(sample):
     fit = PrivateSparseSIR(50.0, 1e-3, 1, BOX, max_features=40).fit(sample.x[:, :3], sample.y)
     assert sorted(fit.screen_.picked) == [0, 1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_whole_effects_leave_the_neighbours_in_a_block_out_at_the_same_cost():
+    """One feature in each of two blocks of ten matters; the others of a block are correlated with it by 0.8."""
+    rng = np.random.default_rng(3)
+    n, p = 3_000, 400
+    x = np.repeat(rng.standard_normal((n, p // 10)), 10, axis=1) * 0.8**0.5 + 0.2**0.5 * rng.standard_normal((n, p))
+    index = x[:, 0] - 0.8 * x[:, 10]
+    y = index / index.std() + 0.5 * rng.standard_normal(n)
+    known = {"epsilon": 2.0, "delta": n**-1.1, "n_directions": 1, "bounds": Bounds(-6, 6)}
+    half, whole = (
+        [PrivateSparseSIR(**known, method=method, random_state=i).fit(x, y) for i in range(6)]
+        for method in ("screen", "blocks")
+    )
+    assert [entry.event for entry in half[0].ledger_] == [entry.event for entry in whole[0].ledger_]
+    assert all({0, 10} <= set(fit.support_.tolist()) for fit in whole)
+    assert np.mean([len(fit.support_) for fit in whole]) < 0.7 * np.mean([len(fit.support_) for fit in half])
+
+
+def test_blocks_are_refused_over_sites_before_anything_is_spent():
+    rng = np.random.default_rng(0)
+    sites = [(rng.normal(size=(300, 40)), rng.normal(size=300)) for _ in range(2)]
+    with pytest.raises(InputError, match="method: 'blocks' is for records in one place"):
+        simulate(PrivateSparseSIR(bounds=BOX, method="blocks", random_state=0), sites)

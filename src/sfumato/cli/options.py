@@ -97,7 +97,7 @@ AnyMethod = Annotated[
     _option(
         STUDY,
         "How they are found: auto (the default), or a method of the estimator, such as descent or one-shot (sir).",
-        autocompletion=_words("auto", "descent", "one-shot", "screen", "refined"),
+        autocompletion=_words("auto", "descent", "one-shot", "screen", "blocks", "refined"),
     ),
 ]
 Classes = Annotated[list[str] | None, _option(STUDY, "Public categories of the response, as a,b,c; others share one.")]

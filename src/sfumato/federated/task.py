@@ -29,6 +29,7 @@ from sfumato.privacy.unit import RECORD, Unit
 from sfumato.sources import declared_response
 from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import Locating, Location, location_share
+from sfumato.steps.pursuit import Rule
 from sfumato.steps.ranks import Ranking
 from sfumato.steps.screening import Screen
 from sfumato.steps.shape import RoughShape
@@ -267,6 +268,8 @@ def _differing(one: Mapping[str, object], other: Mapping[str, object]) -> str:
 def _sparse(
     task: SparseTask, estimator: Any, sites: int, schedule: Schedule, noises: float, budget: Budget
 ) -> SparseSites:
+    if task.rule != Rule():
+        raise InputError("method: 'blocks' is for records in one place; over sites leave it out.")
     bounds: Bounds | Location | None = given_of(task.known)
     if bounds is None:  # the share is that of a search at the noise of the sum, beside all that is spent otherwise
         shares = SHARES if task.response.categories is None else CLASS_SHARES

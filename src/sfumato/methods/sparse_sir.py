@@ -282,7 +282,9 @@ def spread_columns(into: FloatArray, columns: IntArray, values: FloatArray) -> F
     return filled
 
 
-METHODS = ("auto", "screen")
+METHODS = ("auto", "screen", "blocks")
+WHOLE = Rule(damping=1.0)
+"""For features in blocks that tell about the same: once one is picked, the others have little left to show."""
 
 
 SCREEN = record(
@@ -296,6 +298,8 @@ SCREEN = record(
 
 def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateSparseSIR screen", PrivateSparseSIR(**known, max_features=2, method="screen"), n_features=6)
+    blocks = PrivateSparseSIR(**known, max_features=2, method="blocks")
+    yield Attack("PrivateSparseSIR blocks", blocks, n_features=6, replay_only=True)
     yield Attack("PrivateSparseSIR, bounds found", PrivateSparseSIR(**searching(known), max_features=2), n_features=6)
     classes = PrivateSparseSIR(**finding(known), method="screen", classes=NAMES)
     yield Attack("PrivateSparseSIR, classes", classes, 6, NAMES, replay_only=True)
@@ -319,9 +323,11 @@ class PrivateSparseSIR(PrivateSIR):
         Range of each feature, known without looking at the data. A sign is that of the difference from the *middle*
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
-    method : {"auto", "screen"}
-        "auto" is "screen"; `explain` forecasts its loss. With few features and many records `PrivateSIR` needs no
-        screening. The papers' own methods are in `sfumato.research`.
+    method : {"auto", "screen", "blocks"}
+        "auto" is "screen"; `explain` forecasts its loss. "blocks" is for features in strongly correlated blocks (genes of
+        one pathway, wavelengths, repeated measures) of which one or few matter: the whole effect of a pick is taken off
+        before the next, not half of it. With few features and many records `PrivateSIR` needs no screening. The
+        papers' own methods are in `sfumato.research`.
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
         records (if public), of features and the budget: 4 to 48.
@@ -389,7 +395,7 @@ class PrivateSparseSIR(PrivateSIR):
     def _sparse_task(self, n_features: int, n_records: int | None, response: Response) -> SparseTask:
         """What is public about this fit, every parameter checked."""
         known = known_of(self, n_features).with_binary(getattr(self, "_binary", ()))
-        chosen_method(self, METHODS)
+        rule = WHOLE if chosen_method(self, METHODS) == "blocks" else Rule()
         directions = directions_of(self.n_directions, n_features)
         return SparseTask(
             n_features,
@@ -399,6 +405,7 @@ class PrivateSparseSIR(PrivateSIR):
             known,
             self._picks(n_features, n_records, directions),
             share_of(self.picture, PICTURE_SHARE),
+            rule,
         )
 
     def _picks(self, n_features: int, n_records: int | None, n_directions: int | None) -> int:
