@@ -324,9 +324,9 @@ class PrivateSparseSIR(PrivateSIR):
         of the bounds: choose it near the typical value. None: signs are those of the features themselves, and location
         and scale are found privately, on the picked features only.
     method : {"auto", "screen", "blocks"}
-        "auto" is "screen"; `explain` forecasts its loss. "blocks" is for features in strongly correlated blocks (genes of
-        one pathway, wavelengths, repeated measures) of which one or few matter: the whole effect of a pick is taken off
-        before the next, not half of it. With few features and many records `PrivateSIR` needs no screening. The
+        "auto" is "screen"; `explain` forecasts its loss. "blocks" is for features in strongly correlated blocks (genes
+        of one pathway, wavelengths, repeated measures) of which one or few matter: the whole effect of a pick is taken
+        off before the next, not half of it. With few features and many records `PrivateSIR` needs no screening. The
         papers' own methods are in `sfumato.research`.
     max_features : int or "auto"
         Features to pick; those of them that stand out of the noise are kept. "auto" chooses from the number of
