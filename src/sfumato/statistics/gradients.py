@@ -232,11 +232,12 @@ class ResponseProduct(BoundedSum):
         return f"residuals by functions of the response, {rows} x {columns}, each at most {self.size:.4g} sqrt({rows})"
 
     def of(self, records: Records) -> IntArray:
-        g = np.rint(np.clip(self.functions, -LARGEST_FUNCTION, LARGEST_FUNCTION) * FUNCTION_UNITS).T
-        squares, index, end = column_squares(g), self.residual.bins.index(records), 0
-        total, limit = np.zeros(self.shape[::-1]), self.limit
+        g = np.rint(np.clip(self.functions, -LARGEST_FUNCTION, LARGEST_FUNCTION) * FUNCTION_UNITS)
+        squares, index, end = column_squares(g.T), self.residual.bins.index(records), 0
+        by_bin, limit = np.zeros((self.shape[1], len(g))), self.limit
         for _, e, _ in self.residual.blocks(records):
             here = index[end : (end := end + e.shape[1])]
             e *= shrinkage(squares.take(here) * column_squares(e), limit)
-            total += np.trunc(e, out=e) @ g.take(here, axis=1).T
-        return as_integers(total.T)
+            for total, column in zip(by_bin, np.trunc(e, out=e), strict=True):
+                total += np.bincount(here, column, len(g))  # g is the same on a bin: exact sums of e will do
+        return as_integers((by_bin @ g).T)
