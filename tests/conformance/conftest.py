@@ -102,7 +102,7 @@ def signs(p, bins, centre=0.5):
 
 def by_functions(p, bins, size):
     """Some values of functions beyond the largest that is kept."""
-    functions = np.random.default_rng(p).normal(size=(bins.count, 4)) * [1.0, 1e-4, 1.0, 50.0]
+    functions = np.random.default_rng(p).normal(size=(bins.count, 4)) * [0.1, 1e-4, 0.1, 50.0]
     return ResponseProduct(residual(p, bins), functions, size)
 
 

@@ -19,8 +19,8 @@ RESIDUAL_UNITS = 2.0**13
 LARGEST = 2.0**20
 """Residual coordinates are cut here (128 expected lengths), so that squared lengths are exact."""
 LARGEST_COEFFICIENT = 2.0**10
-FUNCTION_UNITS, LARGEST_FUNCTION = 2.0**10, 2.0**6
-"""Grid units of a function of y that is one, and its largest value."""
+FUNCTION_UNITS, LARGEST_FUNCTION = 2.0**10, 2.0**2
+"""Grid units of a function of y that is one, and its largest value: 2**20 records of the longest e add up exactly."""
 _MANY = 64
 _FEW = 2**13
 """Records that are cut sooner than it is found out whether they need be."""
