@@ -23,6 +23,8 @@ from sfumato.steps.shape import Shape
 from sfumato.steps.targets import Targets
 from sfumato.typing import FloatArray
 
+FADED = 0.05
+"""Weight below which a function beside those that are kept tells nothing any more."""
 LENGTHS_KEEP = 0.9
 """What clipping leaves of the first gradient, beside what the sizes of functions tell: long records are cut more."""
 LEAST_KEPT = 0.3
@@ -173,7 +175,7 @@ class Descent:
         state = compress_first(state, ranks, choice.n_directions, n, schedule)
         for t in range(2, len(schedule.shares) + 1):
             state = yield from step(shape, ranks, state, t, n, schedule, choice.n_directions)
-            state = compress(state, choice.n_directions, schedule)
+            state = compress(state, choice.n_directions, t, schedule)
         links = state.links
         explained = np.clip(links.explained(ranks.probabilities), 0.0, 1.0)
         return Fit(first, links, choice, explained[: choice.n_directions])
@@ -292,12 +294,16 @@ def kept_gradient(counts: FloatArray, sizes: FloatArray, limit: float, d: float)
     return float(counts @ moves) / whole if whole > 0 else 1.0
 
 
-def compress(state: State, n_directions: int, schedule: Schedule) -> State:
-    """Turn the functions of y to those that x explains best; what is kept beside them fades. Post-processing."""
+def compress(state: State, n_directions: int, t: int, schedule: Schedule) -> State:
+    """Turn the functions of y to those that x explains best; what is kept beside them fades, and goes in the end.
+
+    Post-processing, after step t.
+    """
     _, _, vt = np.linalg.svd(state.coefficients[:-1], full_matrices=False)
     v = vt.T.copy()
     v[:, n_directions:] *= schedule.fading
-    return _compressed(state, v)
+    faded = schedule.extra_weight * schedule.fading ** (t - 1) < FADED
+    return _compressed(state, v[:, :n_directions] if faded else v)
 
 
 def compress_first(state: State, ranks: Ranks, n_directions: int, n: float, schedule: Schedule) -> State:
