@@ -73,7 +73,7 @@ def by_rows(folder: Path, sizes: Sequence[int], p: int, budgets: Sequence[str]) 
 def by_features() -> list[tuple[object, ...]]:
     """Wider and wider tables in memory, against the two products that no method can do without."""
     rows = []
-    for p in (30, 100, 300, 1000):
+    for p in (30, 100, 300, 1000, 2000):
         n = 20_000
         x, y = table(n, p)
         w = np.eye(p)

@@ -245,7 +245,7 @@ def refine_functions(
     Nearly all residuals are left whole, of these `sizes` in these `counts`: clipped means of skewed ones are off.
     """
     smooth = cosines(ranks.probabilities, np.ones(REFINED_BY))
-    size = quantile(counts, sizes, REFINED_WHOLE)
+    size = max(quantile(counts, sizes, REFINED_WHOLE), residual.scale)
     moved = yield from ask(ResponseProduct(residual, smooth, size), f"functions {t}")
     those = Release(moved.value[:, :k], moved.noise_std[:, :k])
     weight = n * kept_gradient(counts, sizes, size, 1.0)
