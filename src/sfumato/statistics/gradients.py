@@ -134,24 +134,23 @@ class ResidualHistogram(LengthHistogram):
         return counts
 
 
-@dataclass(frozen=True, slots=True)
-class ResidualProduct(BoundedSum):
-    """``sum (z, 1) e^T`` with e shortened so that no record's product is longer than ``size sqrt(p + 1)``.
+class ShortenedProduct(BoundedSum):
+    """``sum v e^T`` with e shortened so that no record's product is longer than ``size`` times the root of the rows.
 
-    The product of two vectors has Frobenius norm ``|z| |e|``. Where that exceeds the limit, e is multiplied by
-    ``limit / (|z| |e|)``, taken a little too small (`shrinkage`), and truncated toward zero, which only shortens
+    The product of two vectors has Frobenius norm ``|v| |e|``. Where that exceeds the limit, e is multiplied by
+    ``limit / (|v| |e|)``, taken a little too small (`shrinkage`), and truncated toward zero, which only shortens
     it. So one record weighs at most ``limit``: the norm; replacing one moves the sum by at most twice that, attained
     by e and -e: the diameter.
     """
 
+    __slots__ = ()
     residual: Residual
     size: float
 
     @property
     def limit(self) -> float:
         """Longest product, in grid units."""
-        p1 = len(self.residual.coefficients)
-        return self.size * float(np.sqrt(p1)) / float(self.grid[0])
+        return self.size * float(np.sqrt(self.shape[0])) / float(self.grid[0])
 
     @property
     def norm(self) -> float:
@@ -160,6 +159,17 @@ class ResidualProduct(BoundedSum):
     @property
     def diameter(self) -> float:
         return 2.0 * self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class ResidualProduct(ShortenedProduct):
+    """``sum (z, 1) e^T``, each product no longer than ``size sqrt(p + 1)``: norm and diameter of a `ShortenedProduct`.
+
+    A record's z is whitened and its e the residual's: functions of the record and of earlier releases alone.
+    """
+
+    residual: Residual
+    size: float
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -183,13 +193,9 @@ class ResidualProduct(BoundedSum):
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseProduct(BoundedSum):
-    """``sum g(y) e^T`` with e shortened so that no record's product is longer than ``size sqrt(m)``, for m functions g.
-
-    A record's g is a row of a released table, as integers, and its e the residual's: a product of Frobenius norm
-    ``|g| |e|``. Where that exceeds the limit, e is multiplied by ``limit / (|g| |e|)``, taken a little too small
-    (`shrinkage`), and truncated toward zero, which only shortens it. So one record weighs at most ``limit``: the norm;
-    replacing one moves the sum by at most twice that, attained by e and -e on one bin: the diameter.
+class ResponseProduct(ShortenedProduct):
+    """``sum g(y) e^T`` for m functions g, each product no longer than ``size sqrt(m)``: norm and diameter of a
+    `ShortenedProduct`, attained by e and -e on one bin.
 
     Parameters
     ----------
@@ -204,19 +210,6 @@ class ResponseProduct(BoundedSum):
     residual: Residual
     functions: FloatArray
     size: float
-
-    @property
-    def limit(self) -> float:
-        """Longest product, in grid units."""
-        return self.size * float(np.sqrt(self.functions.shape[1])) / float(self.grid[0])
-
-    @property
-    def norm(self) -> float:
-        return self.limit
-
-    @property
-    def diameter(self) -> float:
-        return 2.0 * self.limit
 
     @property
     def shape(self) -> tuple[int, ...]:
