@@ -157,6 +157,8 @@ from sfumato import Bounds, PrivateSIR
 from sfumato.progress import listening
 from sfumato.signals import defer_interrupts
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell ignores it
+
 class Press:
     def planned(self, purposes):
         self.left = int(sys.argv[1])

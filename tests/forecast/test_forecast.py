@@ -45,7 +45,7 @@ def test_the_forecast_is_the_measured_mean(n, p, epsilon, signal, method):
 
 def test_more_of_anything_good_loses_less():
     def loss(epsilon=1.0, n=20_000, p=10, signal=0.5):
-        return foreseen(PrivateSIR(epsilon, bounds=Bounds(-1, 1)), n, p, signal).loss
+        return foreseen(PrivateSIR(epsilon, bounds=Bounds(-1, 1)), n, p, signal, draws=12).loss
 
     base = loss()
     assert loss(epsilon=0.2) > base > loss(epsilon=5.0)

@@ -299,7 +299,7 @@ SCREEN = record(
 def _attacks(known: dict[str, Any]) -> Iterator[Attack]:
     yield Attack("PrivateSparseSIR screen", PrivateSparseSIR(**known, max_features=2, method="screen"), n_features=6)
     blocks = PrivateSparseSIR(**known, max_features=2, method="blocks")
-    yield Attack("PrivateSparseSIR blocks", blocks, n_features=6, replay_only=True)
+    yield Attack("PrivateSparseSIR blocks", blocks, n_features=6)
     yield Attack("PrivateSparseSIR, bounds found", PrivateSparseSIR(**searching(known), max_features=2), n_features=6)
     classes = PrivateSparseSIR(**finding(known), method="screen", classes=NAMES)
     yield Attack("PrivateSparseSIR, classes", classes, 6, NAMES, replay_only=True)

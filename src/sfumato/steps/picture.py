@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line, Step
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.noisy_histograms import SEEN
 from sfumato.steps.ranks import Ranks
 from sfumato.typing import FloatArray, IntArray
 
@@ -45,6 +47,8 @@ class Picture:
 
 COLUMNS, GROUPS = 24, 16
 """Of a picture: pieces of the first direction, and of the response."""
+GAP = 8.0
+"""Times its nearer end that a bin reaches where it is a gap: bins in which records were seen are octaves at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +89,50 @@ class Snapshot:
 def _units(ranks: Ranks, group_of: IntArray) -> tuple[FloatArray, FloatArray | None]:
     """What the response of each group is about, and where the groups of a number begin and end.
 
-    Within a bin a number is taken for its middle, in the open ends for the edge.
+    Within a bin a number is taken for its middle, and none is believed to be where only noise is.
     """
     n_groups = int(group_of.max()) + 1
     if not ranks.is_ordered:
         likeliest = [np.flatnonzero(group_of == g) for g in range(n_groups)]
         return np.array([float(b[ranks.probabilities[b].argmax()]) for b in likeliest]), None
-    edges = ranks.bins.edges
-    ends = np.concatenate([edges[:1], edges, edges[-1:]])
-    middle = ends[:-1] / 2.0 + ends[1:] / 2.0
-    weight = ranks.probabilities + 1e-12
-    values = np.bincount(group_of, weight * middle) / np.bincount(group_of, weight)
-    last = np.array([np.flatnonzero(group_of == g)[-1] for g in range(n_groups)])
-    return values, np.concatenate([ends[:1], ends[last + 1]])
+    first, last = _where_numbers_are(ranks)
+    lower, upper, _, _ = _ends(ranks.bins.edges)
+    middle = lower / 2.0 + upper / 2.0
+    told = [np.unique(np.clip(np.flatnonzero(group_of == g), first, last)) for g in range(n_groups)]
+    weights = [ranks.probabilities[bins] + 1e-12 for bins in told]
+    values = np.array([weight @ middle[bins] / weight.sum() for weight, bins in zip(weights, told, strict=True)])
+    return values, np.concatenate([lower[told[0][:1]], upper[[bins[-1] for bins in told]]])
+
+
+def _where_numbers_are(ranks: Ranks) -> tuple[int, int]:
+    """First and last bin that numbers are in.
+
+    What lies beyond a gap, seen from the median, and does not stand out of its noise as a whole is noise.
+    """
+    _, _, below, above = _ends(ranks.bins.edges)
+    counts = ranks.probabilities * max(ranks.total, 0.0)
+    centre = int(np.searchsorted(ranks.probabilities.cumsum(), 0.5))
+    bins, last = np.arange(len(counts)), len(counts) - 1
+    left, right = bins[below & (bins < centre)], bins[above & (bins > centre)]
+    low, high = (int(left[-1]) if left.size else 0), (int(right[0]) if right.size else last)
+    sees_left, sees_right = (
+        float(some.sum()) > SEEN * ranks.noise * np.sqrt(len(some)) for some in (counts[:low], counts[high + 1 :])
+    )
+    return 0 if sees_left else low, last if sees_right else high
+
+
+def _ends(edges: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Where numbers in each bin begin and end, and which bins are gaps below and above the others.
+
+    In an open end they are at its edge. A bin of many octaves is a gap, in which earlier rounds saw nothing: what noise
+    found beyond it may be as far as 10**11. Numbers in it are within an octave of where the others are.
+
+    >>> [ends.tolist() for ends in _ends(np.array([1.0, 3.0, 2.0**39]))[:2]]
+    [[1.0, 1.0, 3.0, 549755813888.0], [1.0, 3.0, 6.0, 549755813888.0]]
+    """
+    lower, upper = np.append(edges[:1], edges), np.append(edges, edges[-1:])
+    above, below = (lower > 0.0) & (upper > GAP * lower), (upper < 0.0) & (lower < GAP * upper)
+    return np.where(below, 2.0 * upper, lower), np.where(above, 2.0 * lower, upper), below, above
 
 
 def groups(ranks: Ranks, most: int) -> tuple[IntArray, FloatArray]:
