@@ -79,15 +79,17 @@ def test_classes_that_the_picture_does_not_show_apart_are_not_predicted(classes)
     assert (sir.predict(x) == y).mean() > 0.8
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_where_nothing_is_to_be_seen_about_the_overall_mean_is_predicted(seed):
+def test_where_nothing_is_to_be_seen_the_overall_mean_is_predicted():
     """Of seed 2 noise finds a bin of the response that reaches to 10**11."""
     rng = np.random.default_rng(4)
     x, y = np.clip(rng.normal(size=(3_000, 4)), -4.0, 4.0), rng.exponential(size=3_000)
-    sir = PrivateSIR(1.0, 1e-6, 1, BOX, picture=True, random_state=seed).fit(x, y)
-    predicted, error = sir.predict(x, return_std=True)
-    assert np.sqrt(((predicted - 1.0) ** 2).mean()) < 0.6 and np.isfinite(error).all()
-    assert np.abs(sir.predict_interval(x)).max() < 100.0
+    off = []
+    for seed in range(8):
+        sir = PrivateSIR(1.0, 1e-6, 1, BOX, picture=True, random_state=seed).fit(x, y)
+        predicted, error = sir.predict(x, return_std=True)
+        assert np.isfinite(error).all() and np.abs(sir.predict_interval(x)).max() < 20.0
+        off.append(((predicted - 1.0) ** 2).mean())
+    assert np.sqrt(np.mean(off)) < 0.35
 
 
 def test_without_a_picture_one_sentence_says_so():

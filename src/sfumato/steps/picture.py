@@ -1,10 +1,9 @@
 """Buying the summary picture."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line, Step
@@ -48,7 +47,7 @@ class Picture:
 COLUMNS, GROUPS = 24, 16
 """Of a picture: pieces of the first direction, and of the response."""
 GAP = 8.0
-"""Times its nearer end that a bin reaches where it is a gap: bins in which records were seen are octaves at most."""
+"""Times what numbers span that a bin is wide where it is a gap: bins in which records were seen are octaves at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,44 +94,54 @@ def _units(ranks: Ranks, group_of: IntArray) -> tuple[FloatArray, FloatArray | N
     if not ranks.is_ordered:
         likeliest = [np.flatnonzero(group_of == g) for g in range(n_groups)]
         return np.array([float(b[ranks.probabilities[b].argmax()]) for b in likeliest]), None
-    first, last = _where_numbers_are(ranks)
-    lower, upper, _, _ = _ends(ranks.bins.edges)
-    middle = lower / 2.0 + upper / 2.0
-    told = [np.unique(np.clip(np.flatnonzero(group_of == g), first, last)) for g in range(n_groups)]
+    span = _where_numbers_are(ranks)
+    middle = span.lower / 2.0 + span.upper / 2.0
+    told = [np.unique(np.clip(np.flatnonzero(group_of == g), span.first, span.last)) for g in range(n_groups)]
     weights = [ranks.probabilities[bins] + 1e-12 for bins in told]
     values = np.array([weight @ middle[bins] / weight.sum() for weight, bins in zip(weights, told, strict=True)])
-    return values, np.concatenate([lower[told[0][:1]], upper[[bins[-1] for bins in told]]])
+    return values, np.concatenate([span.lower[told[0][:1]], span.upper[[bins[-1] for bins in told]]])
 
 
-def _where_numbers_are(ranks: Ranks) -> tuple[int, int]:
-    """First and last bin that numbers are in.
+class _Span(NamedTuple):
+    """Where numbers in each bin begin and end, and the first and the last bin that they are in."""
 
-    What lies beyond a gap, seen from the median, and does not stand out of its noise as a whole is noise.
+    lower: FloatArray
+    upper: FloatArray
+    first: int
+    last: int
+
+
+def _where_numbers_are(ranks: Ranks) -> _Span:
+    """In an open end at its edge, in other bins between theirs; none where only noise is.
+
+    A bin far wider than the middle half of all numbers, and than its distance from zero, is a gap, in which earlier
+    rounds saw nothing: what noise found beyond it may be as far as 10**11. So numbers in a gap are believed next to
+    where the others are, and beyond it only if these stand out of their noise as a whole.
+
+    >>> from sfumato.statistics.histograms import Bins
+    >>> edges, shares = np.array([1.0, 2.0, 3.0, 2.0**39]), np.array([0.2, 0.4, 0.3, 0.09, 0.01])
+    >>> span = _where_numbers_are(Ranks(Bins(edges), shares, total=1000.0, noise=20.0))
+    >>> span.upper[:4].tolist(), span.last
+    ([1.0, 2.0, 3.0, 6.0], 3)
     """
-    _, _, below, above = _ends(ranks.bins.edges)
-    counts = ranks.probabilities * max(ranks.total, 0.0)
-    centre = int(np.searchsorted(ranks.probabilities.cumsum(), 0.5))
-    bins, last = np.arange(len(counts)), len(counts) - 1
-    left, right = bins[below & (bins < centre)], bins[above & (bins > centre)]
-    low, high = (int(left[-1]) if left.size else 0), (int(right[0]) if right.size else last)
-    sees_left, sees_right = (
-        float(some.sum()) > SEEN * ranks.noise * np.sqrt(len(some)) for some in (counts[:low], counts[high + 1 :])
-    )
-    return 0 if sees_left else low, last if sees_right else high
-
-
-def _ends(edges: FloatArray) -> tuple[FloatArray, FloatArray, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Where numbers in each bin begin and end, and which bins are gaps below and above the others.
-
-    In an open end they are at its edge. A bin of many octaves is a gap, in which earlier rounds saw nothing: what noise
-    found beyond it may be as far as 10**11. Numbers in it are within an octave of where the others are.
-
-    >>> [ends.tolist() for ends in _ends(np.array([1.0, 3.0, 2.0**39]))[:2]]
-    [[1.0, 1.0, 3.0, 549755813888.0], [1.0, 3.0, 6.0, 549755813888.0]]
-    """
+    edges, shares = ranks.bins.edges, ranks.probabilities
     lower, upper = np.append(edges[:1], edges), np.append(edges, edges[-1:])
-    above, below = (lower > 0.0) & (upper > GAP * lower), (upper < 0.0) & (lower < GAP * upper)
-    return np.where(below, 2.0 * upper, lower), np.where(above, 2.0 * lower, upper), below, above
+    low, middle, high = np.minimum(np.searchsorted(shares.cumsum(), (0.25, 0.5, 0.75)), len(shares) - 1)
+    half, bins, last = upper[high] - lower[low], np.arange(len(shares)), len(shares) - 1
+    near = np.where(bins < middle, upper, lower)
+    usual = np.maximum(np.abs(near), half)
+    gap = (upper - lower > GAP * usual) & (bins != middle)
+    lower, upper = (
+        np.where(gap & (bins < middle), near - usual, lower),
+        np.where(gap & (bins > middle), near + usual, upper),
+    )
+    left, right = bins[gap & (bins < middle)], bins[gap & (bins > middle)]
+    first, end = (int(left[-1]) if left.size else 0), (int(right[0]) if right.size else last)
+    sees_left, sees_right = (
+        float(some.sum()) * ranks.total > SEEN * ranks.noise * np.sqrt(len(some))
+        for some in (shares[:first], shares[end + 1 :])
+    )
+    return _Span(lower, upper, 0 if sees_left else first, last if sees_right else end)
 
 
 def groups(ranks: Ranks, most: int) -> tuple[IntArray, FloatArray]:
