@@ -40,7 +40,7 @@ def test_two_functions_span_what_x_moves_with():
     found = refine(functions, EACH, SMOOTH, released(functions, means), N, 0.0)
     outside = found - truth @ np.linalg.lstsq(truth, found, rcond=None)[0]
     assert np.abs(outside).max() < 1e-9
-    assert np.allclose(SMOOTH[:, :2].T @ found, SMOOTH[:, :2].T @ functions, atol=0.35)
+    assert np.allclose(truth.T @ found, truth.T @ functions)  # slopes on z are made of these, and stay
 
 
 def test_a_function_that_x_hardly_explains_is_left_alone():
