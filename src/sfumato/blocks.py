@@ -17,6 +17,8 @@ Smaller blocks fit a nearer cache, but threads that make shorter calls of numpy 
 """
 _SMALL = 10**6
 """Multiplications of a product up to which OpenBLAS takes matrices as they lie; before larger ones it copies them."""
+_UNLOCKED = 501
+"""Numbers of a result from which on ``numpy.matmul`` lets go of the interpreter's lock; ``numpy.dot`` always does."""
 _WIDTH = 2**13
 """Numbers that a loop of numpy should be long: more than half of its buffer, or it copies what is broadcast there."""
 
@@ -80,28 +82,38 @@ def product(matrix: FloatArray, columns: FloatArray) -> FloatArray:
     array([[5., 7., 9.]])
     """
     found = np.empty((len(matrix), columns.shape[1]))
-    for here in _few(matrix.size, columns.shape[1]):
-        np.matmul(matrix, columns[:, here], out=found[:, here])
+    at_once = _at_once(matrix.size, columns.shape[1])
+    for begin in range(0, columns.shape[1], at_once):
+        np.matmul(matrix, columns[:, begin : begin + at_once], out=found[:, begin : begin + at_once])
     return found
 
 
 def cross_product(left: FloatArray, right: FloatArray) -> FloatArray:
     """``left @ right.T``, a few columns of both at a time; exact where all sums of theirs are.
 
+    All of them in one call, and so many that its result has `_UNLOCKED` numbers: of fewer numpy would not let other
+    threads go on meanwhile, however much there is to add.
+
     >>> cross_product(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 0.0, 1.0]]))
     array([[4.]])
     """
-    found = np.zeros((len(left), len(right)))
-    for here in _few(found.size, left.shape[1]):
-        found += left[:, here] @ right[:, here].T
+    columns, size = left.shape[1], len(left) * len(right)
+    times = min(max(-(-columns // _at_once(size, columns)), -(-_UNLOCKED // size)), columns)
+    each = columns // max(times, 1)
+    whole = times * each
+    parts = np.matmul(
+        left[:, :whole].reshape(len(left), times, each).transpose(1, 0, 2),
+        right[:, :whole].reshape(len(right), times, each).transpose(1, 2, 0),
+    )
+    found: FloatArray = parts.sum(axis=0)
+    found += left[:, whole:] @ right[:, whole:].T
     return found
 
 
-def _few(size: int, columns: int) -> Iterator[slice]:
+def _at_once(size: int, columns: int) -> int:
     """Columns that a product with a matrix of so many numbers takes at a time, all where these would be very few."""
     most = _SMALL // max(size, 1)
-    at_once = columns if most < 2 * LEAST_ROWS else -(-columns // max(-(-columns // most), 1))
-    return (slice(begin, begin + at_once) for begin in range(0, columns, max(at_once, 1)))
+    return max(columns if most < 2 * LEAST_ROWS else -(-columns // max(-(-columns // most), 1)), 1)
 
 
 def _beside(columns: int) -> int:

@@ -191,7 +191,7 @@ def test_residual_sizes_and_products(shape, q, first, scale):
     assert np.array_equal(asked.of(records), z.T @ short)
 
 
-@pytest.mark.parametrize("columns", [0, 1, 3_967, 3_968, 3_969, 26_214])
+@pytest.mark.parametrize("columns", [0, 1, 23, 24, 25, 3_967, 3_968, 3_969, 26_214])
 @pytest.mark.parametrize("rows", [1, 12, 500])
 def test_products_of_a_few_columns_at_a_time(rows, columns):
     rng = np.random.default_rng(7)

@@ -90,8 +90,8 @@ class Moments(BoundedSum):
             x *= scale
             round_within(x, p, reach=scale * 2.0**self.source.bits)
             shrink_into_ball(x, squared_norms(x), float(UNITS))
-            sums += np.ones(len(x)) @ x
-            squares += x.T @ x
+            sums += np.dot(np.ones(len(x)), x)  # not @, which holds the interpreter's lock where a result is small
+            squares += np.dot(x.T, x)
         return as_integers(np.concatenate([sums, squares[upper_pairs(p)]]))
 
 

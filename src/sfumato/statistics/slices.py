@@ -85,9 +85,11 @@ class SlicedMoments(BoundedSum):
         z = self.whitening.integers(records)[:, :-1]
         one_hot = np.zeros((len(z), self.n_slices))
         one_hot[np.arange(len(z)), self.slice_of[self.bins.index(records)]] = 1.0
-        pairs = (z.T @ z)[upper_pairs(z.shape[1])]
+        pairs = np.dot(z.T, z)[
+            upper_pairs(z.shape[1])
+        ]  # not @, which holds the interpreter's lock where a result is small
         sizes = one_hot.sum(axis=0)[: self._counts]
-        return as_integers(np.concatenate([(one_hot.T @ z).ravel(), pairs, sizes]))
+        return as_integers(np.concatenate([np.dot(one_hot.T, z).ravel(), pairs, sizes]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,5 +151,5 @@ class SliceSecondMoments(BoundedSum):
         total = np.zeros(self.shape, dtype=np.int64)
         for h in range(self.n_slices):
             members = z[slices == h]
-            total[h] = as_integers(np.concatenate([members.sum(axis=0), (members.T @ members)[upper]]))
+            total[h] = as_integers(np.concatenate([members.sum(axis=0), np.dot(members.T, members)[upper]]))
         return total
