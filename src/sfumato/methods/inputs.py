@@ -5,7 +5,7 @@ No message repeats a value of the table.
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,10 @@ from sfumato.records import Response, is_finite
 from sfumato.settings import adder_of
 from sfumato.sources import ArraySource, ResponseKind, Source, declared_response
 from sfumato.sources.arrays import binary_columns, features_to_array, response_to_array
-from sfumato.sources.columns import Columns
 from sfumato.typing import FloatArray, is_whole
+
+if TYPE_CHECKING:  # it imports pyarrow, which tables in memory do not need
+    from sfumato.sources.columns import Columns
 
 MOVED = {
     "PrivateSIR": {"dp-ini": "DPIni", "dp-sir": "DPSIR", "dp-sir-full": "DPSIR", "rayleigh-flow": "RayleighFlowSIR"},

@@ -12,11 +12,10 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import cmp_to_key, partial
+from functools import cache, cmp_to_key, partial
 from typing import Any, ClassVar, NoReturn, final
 
 import numpy as np
-from mpmath import libmp
 from numpy.typing import NDArray
 from scipy.special import ndtri_exp
 
@@ -27,6 +26,14 @@ Shape = int | tuple[int, ...]
 _LARGEST_SCALE = 2**45  # times the largest float quantile, 44, is below 2**53: x - rint(x) is exact
 _HALF = np.uint64(2**63)
 _MOST_BITS = 2**12  # no honest source leaves a doubt for so long: probability below 2**-4000
+
+
+@cache
+def _arithmetic() -> Any:
+    """mpmath's libmp, imported when a draw is first in doubt: it takes longer than most fits draw."""
+    from mpmath import libmp
+
+    return libmp
 
 
 class Noise(ABC):
@@ -97,21 +104,23 @@ class _Uniform:
 
     def gumbel(self) -> Any:
         """An interval (mpmath, rounded outward) that holds -log(-log(1 - u))."""
-        wide, top = self.bits + 64, (1 << self.bits) - self.value
+        libmp, wide, top = _arithmetic(), self.bits + 64, (1 << self.bits) - self.value
         rest = (libmp.from_man_exp(top - 1, -self.bits), libmp.from_man_exp(top, -self.bits))
         return libmp.mpi_neg(libmp.mpi_log(libmp.mpi_neg(libmp.mpi_log(rest, wide)), wide))
 
 
 def _gaussian_tail(p: int, q: int, bits: int) -> int:
     """P(Z > p/q) * 2**bits."""
-    wide, root = bits + 32, libmp.mpf_sqrt(libmp.from_int(2), bits + 32)
+    libmp, wide = _arithmetic(), bits + 32
+    root = libmp.mpf_sqrt(libmp.from_int(2), wide)
     x = libmp.mpf_div(libmp.from_rational(p, q, wide), root, wide)
     return int(libmp.to_fixed(libmp.mpf_erfc(x, wide), bits - 1))
 
 
 def _laplace_tail(p: int, q: int, bits: int) -> int:
     """P(L > p/q) * 2**bits."""
-    return int(libmp.to_fixed(libmp.mpf_exp(libmp.from_rational(-p, q, bits + 32), bits + 32), bits - 1))
+    libmp, wide = _arithmetic(), bits + 32
+    return int(libmp.to_fixed(libmp.mpf_exp(libmp.from_rational(-p, q, wide), wide), bits - 1))
 
 
 _Law = tuple[Callable[[Any], Any], Callable[[int, int, int], int]]  # float quantile of log u, exact tail
@@ -174,6 +183,7 @@ def rounded_laplace(noise: Noise, scale: Ints | int, shape: Shape) -> Ints:
 
 def _ahead(lead: int, scale: float, a: _Uniform, b: _Uniform) -> int:
     """The sign of lead/scale + gumbel(a) - gumbel(b)."""
+    libmp = _arithmetic()
     head, unit = libmp.from_int(lead), libmp.from_float(scale)
     while True:
         wide = a.bits + 64
@@ -219,7 +229,8 @@ def gumbel_argtop(noise: Noise, scores: Ints, scale: float, k: int) -> Ints:
 
 def _lie(k: int, epsilon: float, bits: int) -> int:
     """(k - 1) / (e^epsilon + k - 1) * 2**bits."""
-    wide, others = bits + 32, libmp.from_int(k - 1)
+    libmp, wide = _arithmetic(), bits + 32
+    others = libmp.from_int(k - 1)
     whole = libmp.mpf_add(libmp.mpf_exp(libmp.from_float(epsilon), wide), others, wide)
     return int(libmp.to_fixed(libmp.mpf_div(others, whole, wide), bits))
 
