@@ -33,6 +33,7 @@ from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.records import Response
 from sfumato.settings import adder_of
+from sfumato.settings.central import solving_threads
 from sfumato.sources import ResponseKind, Source, declared_response
 from sfumato.steps.dimension import Choice
 from sfumato.steps.location import Located, Location, check_search, location_share
@@ -223,7 +224,8 @@ class PrivateReducer(Projecting, Reporting, Spending):
 
     def _fit(self, session: Session) -> Self:
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        self._keep(drive(task.run(), session.open(task)), session.ledger)
+        with solving_threads(session.source.n_features):
+            self._keep(drive(task.run(), session.open(task)), session.ledger)
         return self
 
     def _keep_bounds(self, located: Located) -> None:

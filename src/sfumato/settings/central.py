@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, reduce
 from operator import add
 from typing import Any, TypeVar, cast
@@ -18,6 +18,8 @@ from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
 T = TypeVar("T")
+LARGE = 2_000
+"""Rows of a matrix from which on several BLAS threads are worth it."""
 
 
 class Central:
@@ -82,6 +84,14 @@ def _together(work: Callable[[Sequence[Any]], T], lanes: Sequence[Sequence[Any]]
 def one_blas_thread() -> AbstractContextManager[Any]:
     """One BLAS thread for each of ours, in a ``with`` block."""
     return cast(AbstractContextManager[Any], _controller().limit(limits=1, user_api="blas"))
+
+
+def solving_threads(n_features: int) -> AbstractContextManager[Any]:
+    """The BLAS threads that a fit solves with, in a ``with`` block: one for matrices of less than `LARGE` rows.
+
+    Threads that wait for each other in small matrices cost up to twice the time, and far more where others are busy.
+    """
+    return one_blas_thread() if n_features < LARGE else nullcontext()
 
 
 @cache
