@@ -3,17 +3,16 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import InputError
 from sfumato.forecast.populations import Population, random_distance
 from sfumato.local.randomisers import best_number_of_slices, kept_signal
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
+from sfumato.settings.central import one_blas_thread
 from sfumato.typing import Relation
 
 
@@ -91,7 +90,7 @@ def forecast(
     n_public = round(n) if relation == "replace" and rows is None else None
     settled = population.settle(fit, n_public, budget.mu())
     plan = calibrated(settled, budget, noises, rows)
-    with _controller().limit(limits=1, user_api="blas"):  # small matrices: a second thread of BLAS only costs
+    with one_blas_thread():  # small matrices: a second one only costs
         seeds = np.random.default_rng(seed).spawn(draws)
         both = [population.losses(settled, plan, n, relation, rng) for rng in seeds]
     loss, plain = np.mean(both, axis=0)
@@ -110,11 +109,6 @@ def calibrated(fit: Any, budget: Budget, noises: float = 1.0, rows: int | None =
     times, plan = rows or 1, fit.plan()
     assert isinstance(plan, Plan)
     return plan.calibrate(budget, times).merged(noises * times**2)
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks for libraries: 5 ms
 
 
 MOST_RECORDS = 1e12
