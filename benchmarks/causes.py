@@ -111,7 +111,7 @@ def without(cause: Cause, x: FloatArray) -> Iterator[None]:
         if cause.whole:
             whole = replace(PLENTY, levels=(0.99, 0.99))
             stack.enter_context(patch.object(sir, "schedule_of", lambda *_: whole))
-            stack.enter_context(patch.object(shape, "RADIUS_LEVEL", 0.9))
+            stack.enter_context(patch.object(shape, "FEWEST_WHOLE", 0.9))
             stack.enter_context(patch.dict(sir.CAPS, descent=12.0))
         yield
 

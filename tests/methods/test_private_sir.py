@@ -255,3 +255,20 @@ def test_runs_share_a_ledger_until_its_cap(data):
     with pytest.raises(ValueError, match="budget"):
         fit(x, y, **options)
     assert len(ledger) == spent and ledger.spent() <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_indicators_of_all_categories_are_as_good_as_of_all_but_one(seed):
+    # They add up to one; clipped records do not, and the less noise there is the more would be made of that.
+    rng = np.random.default_rng(seed)
+    u = rng.normal(size=(20_000, 13)) + 0.6 * rng.normal(size=(20_000, 1))
+    rare, group = u[:, :6] > np.quantile(u[:, :6], 0.98, axis=0), np.digitize(u[:, 12], [-0.8, 0.6])
+    x = np.column_stack([u[:, 6:12], rare, *(group == k for k in range(3))]).astype(float)
+    y = (x - x.mean(axis=0)) / x.std(axis=0) @ rng.choice([-1.0, 1.0], x.shape[1]) + rng.normal(size=len(x))
+
+    def scores(features):
+        box = Bounds(features.min(axis=0), features.max(axis=0))
+        sir = PrivateSIR(epsilon=100.0, delta=1e-6, n_directions=1, bounds=box, method="descent")
+        return sir.fit(features, y).transform(features)[:, 0]
+
+    assert abs(np.corrcoef(scores(x), scores(x[:, :-1]))[0, 1]) > 0.995

@@ -45,7 +45,7 @@ from sfumato.steps.lda import Discriminant, class_moments, class_question
 from sfumato.steps.location import Located, Location, settled
 from sfumato.steps.noisy_histograms import quantile
 from sfumato.steps.ranks import Ranks
-from sfumato.steps.shape import RADIUS_LEVEL
+from sfumato.steps.shape import FEWEST_WHOLE
 from sfumato.typing import FloatArray
 
 NEEDS_BOUNDS = "bounds must be given with calibration='paper'; or use calibration='tight'."
@@ -55,7 +55,7 @@ UNKNOWN = Choice(1, np.full(1, np.nan), np.nan, True)
 def clipped(grid: Grid) -> Asking[Whitening]:
     """Records as they are, clipped to their median length, which the line "radius" buys."""
     lengths, p = NormHistogram(grid), grid.n_features
-    radius = quantile((yield from ask(lengths, "radius")).value, lengths.radii, RADIUS_LEVEL)
+    radius = quantile((yield from ask(lengths, "radius")).value, lengths.radii, FEWEST_WHOLE)
     return Whitening(grid, np.eye(p), np.zeros(p), float(radius))
 
 

@@ -14,7 +14,10 @@ from sfumato.steps.noisy_histograms import kept_share, likely_counts, quantile
 from sfumato.steps.symmetric import noise_edge, sparse_correlations, upper_to_full
 from sfumato.typing import FloatArray
 
-RADIUS_LEVEL = 0.5
+FEWEST_WHOLE, MOST_WHOLE = 0.5, 0.9
+"""Part of the records that are left whole where the shape is measured: half of them, or as many as noise allows."""
+CLEAR = 0.03
+"""Edge of the noise of the shape, beside the mean variance, up to which more records are left whole."""
 VISIBLE = 1.5
 """Largest edge of the noise, beside the mean variance, at which correlations are told from noise: beyond it the
 variances themselves, in units of which they are, are noise."""
@@ -55,17 +58,19 @@ class RoughShape:
         return (yield from self.measure(grid, n)).whitening
 
     def measure(self, grid: Grid, n: float) -> Asking[Shape]:
-        """Whitening from moments of records clipped to their median length.
+        """Whitening from moments of records clipped to their median length, or to more where there is little noise.
 
         Clipping shrinks the second moment; the released lengths say by how much on average, and the map is scaled
         back so that ``E |z|^2`` is about p. Eigenvalues below the known edge of the noise are raised to it: beyond
         it there is nothing to see, and dividing by noise would blow records up.
         """
-        lengths = NormHistogram(grid)
-        counts = likely_counts((yield from ask(lengths, "radius")), n)
-        radius = quantile(counts, lengths.radii, RADIUS_LEVEL)
+        p, lengths = grid.n_features, NormHistogram(grid)
+        seen = yield from ask(lengths, "radius")
+        counts = likely_counts(seen, n)
+        # Costs add up as squares of the noise: that of the shape of records of length one follows from the shares.
+        noise = float(seen.noise_std.max()) * float(np.sqrt(self.radius_share / self.shape_share)) / n
+        radius = clip_length(counts, lengths.radii, noise_edge(noise, p), p)
         released = yield from ask(Moments(grid, radius), "shape")
-        p = grid.n_features
         mean = np.clip(released.value[:p] / n, -1.0, 1.0)
         covariance = upper_to_full(released.value[p:] / n, p) - np.outer(mean, mean)
         noise = float(released.noise_std[p]) / n
@@ -77,3 +82,19 @@ class RoughShape:
         matrix = (axes / np.sqrt(variances)) @ axes.T * np.sqrt(kept_share(counts, lengths.radii, radius))
         whitening = Whitening(grid, matrix, mean, self.cap * float(np.sqrt(p)))
         return Shape(whitening, axes, noise / np.sqrt(2.0) / variances)
+
+
+def clip_length(counts: FloatArray, radii: FloatArray, edge: float, n_features: int) -> float:
+    """Length to which records are clipped before their shape is measured: that of half of them, or up to nine in ten.
+
+    Noise grows with its square, and the shape of clipped records is bent: where features add up to a constant, as
+    indicators of all categories do, long records seem to break it, and the more is made of it the less noise there is.
+    So the clip is as wide as the `edge` of the noise, of records of length one, leaves `CLEAR`.
+
+    >>> counts, radii = np.array([0.0, 50.0, 30.0, 20.0]), np.array([0.5, 1.0, 1.5, 4.0])
+    >>> [round(clip_length(counts, radii, edge, 2), 2) for edge in (1.0, 0.01, 1e-6)]
+    [1.0, 1.22, 4.0]
+    """
+    least, most = (quantile(counts, radii, level) for level in (FEWEST_WHOLE, MOST_WHOLE))
+    variance = float(counts @ np.minimum(radii, least) ** 2) / max(float(counts.sum()), 1.0) / n_features
+    return float(np.clip(np.sqrt(CLEAR * variance / max(edge, 1e-300)), least, most))
