@@ -16,7 +16,7 @@ from sfumato.typing import FloatArray
 
 FEWEST_WHOLE, MOST_WHOLE = 0.5, 0.9
 """Part of the records that are left whole where the shape is measured: half of them, or as many as noise allows."""
-CLEAR = 0.03
+CLEAR = 0.06
 """Edge of the noise of the shape, beside the mean variance, up to which more records are left whole."""
 VISIBLE = 1.5
 """Largest edge of the noise, beside the mean variance, at which correlations are told from noise: beyond it the
@@ -93,7 +93,7 @@ def clip_length(counts: FloatArray, radii: FloatArray, edge: float, n_features: 
 
     >>> counts, radii = np.array([0.0, 50.0, 30.0, 20.0]), np.array([0.5, 1.0, 1.5, 4.0])
     >>> [round(clip_length(counts, radii, edge, 2), 2) for edge in (1.0, 0.01, 1e-6)]
-    [1.0, 1.22, 4.0]
+    [1.0, 1.73, 4.0]
     """
     least, most = (quantile(counts, radii, level) for level in (FEWEST_WHOLE, MOST_WHOLE))
     variance = float(counts @ np.minimum(radii, least) ** 2) / max(float(counts.sum()), 1.0) / n_features
