@@ -255,7 +255,7 @@ def test_values_far_beyond_the_box_of_the_fit_count_by_their_root_and_keep_their
     along[:, 2] = np.geomspace(1.0, 1e6, 50)
     moved = sir.transform(along)[:, 0] * np.sign(sir.directions_[0, 2])
     assert (np.diff(moved) > 0).all()
-    assert np.ptp(moved) < 0.1 * np.ptp(((along - sir.mean_) @ sir.directions_[0]))
+    assert np.ptp(moved) < 0.1 * np.ptp((along - sir.mean_) @ sir.directions_[0])
     assert np.allclose(sir._scores(x) * sir.picture_.score_scale, scores, rtol=1e-12)  # what is predicted from
 
 
