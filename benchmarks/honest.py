@@ -38,6 +38,8 @@ RESPONSES = {
 FLIGHTS = ["month", "dep_delay", "air_time", "distance", "hour", "flight"]
 SIZES = (100, 300, 600, 1000, 3000, 10_000)
 MOST = 40_000
+ROWS = 500
+"""Of a table, whose scores are compared from fit to fit."""
 FIRST_SEED = 7000
 """Of the study of level: not those that were looked at while the test was made."""
 REAL = ("compactiv", "kc_house", "california_housing")
@@ -190,11 +192,17 @@ def _limit(name: str, how: str, method: str, k: int, data: Path) -> PrivateSIR:
     return PrivateSIR(rho=HUGE, n_directions=k, bounds=bounds_of(x, how), method=method, random_state=0).fit(x, y)
 
 
+def scores_of(sir: PrivateSIR, x: np.ndarray, rows: int = ROWS) -> list[list[float]]:
+    """What `transform` makes of some rows of the table, standardised: (k, rows)."""
+    shown = sir.transform(x[:: max(len(x) // rows, 1)])
+    return ((shown - shown.mean(axis=0)) / np.maximum(shown.std(axis=0), 1e-300)).T.round(4).tolist()
+
+
 def covered(name: str, n: int, how: str, method: str, k: int, data: Path, judged: bool, seed: int) -> dict[str, object]:
-    """Directions on a fresh sample; of a fit that is judged the errors and the verdict, too."""
+    """Directions and scores on a fresh sample; of a fit that is judged the errors and the verdict, too."""
     x = table_of(name, data)[0]
     sir = _fit(_drawn(name, data, n, seed), bounds_of(x, how), method, seed, n_directions=k)
-    found = {"d": sir.directions_.tolist()}
+    found = {"d": sir.directions_.tolist(), "s": scores_of(sir, x, 2 * ROWS)}
     if not judged:
         return found
     return found | {"e": sir.standard_errors_.tolist(), "level": sir.verdict_.level}
@@ -367,12 +375,10 @@ def noisy(name: str, n: int, how: str, method: str, k: int, data: Path, judged: 
     return found if not judged else found | {"e": sir.privacy_errors_.tolist()}
 
 
-def _alike(x: np.ndarray, runs: list[dict[str, object]]) -> np.ndarray:
+def _alike(runs: list[dict[str, object]]) -> np.ndarray:
     """Least correlation, over directions, between the scores of a fit that is called reliable and of each other."""
-    d = np.array([run["d"] for run in runs])
-    scores = np.einsum("np,fkp->kfn", x - x.mean(axis=0), d)
-    scores /= np.maximum(np.linalg.norm(scores, axis=2, keepdims=True), 1e-300)
-    alike = np.abs(scores @ scores.transpose(0, 2, 1)).min(axis=0)
+    scores = np.array([run["s"] for run in runs]).transpose(1, 0, 2)
+    alike = np.abs(scores @ scores.transpose(0, 2, 1)).min(axis=0) / scores.shape[2]
     reliable = [i for i, run in enumerate(runs) if run.get("level") == "reliable"]
     return np.array([[alike[i, j] for j in range(len(runs)) if j != i] for i in reliable])
 
@@ -383,7 +389,7 @@ def again_study(store: Store, options: argparse.Namespace) -> None:
     for name, how in product(options.tables or [*TABLES, *RELATED], ("tight", "found")):
         runs = _covering(store, name, n, how, options)
         x = table_of(name, options.data)[0]
-        alike = _alike(x, runs)
+        alike = _alike(runs)
         job = partial(noisy, name, n, how, "descent", len(runs[0]["d"]), options.data)
         same = some_judged(store, f"one sample/{name}/{n}/{how}", job, options)
         limit = _limit(name, how, "descent", len(runs[0]["d"]), options.data).directions_

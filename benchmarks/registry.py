@@ -50,6 +50,9 @@ BENCHMARKS = {
     "budgets": Benchmark(
         "some rows of that table at many budgets", ("table1-budgets.md",), call("accuracy", "budgets")
     ),
+    "eased-scores": Benchmark(
+        "what scores make of values beyond the box of a fit", ("eased-scores.md",), start("eased")
+    ),
     "few-records": Benchmark(
         "its models with a few thousand records at many budgets",
         ("table1-few-records.md",),

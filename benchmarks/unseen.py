@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import honest
-from benchmarks.honest import SEEDS, bounds_of, fits_of, shares_of
+from benchmarks.honest import ROWS, SEEDS, bounds_of, fits_of, scores_of, shares_of
 from benchmarks.location import plain_directions, scores
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, write
@@ -35,8 +35,6 @@ FIRST_SEED = 500
 """Of shuffled responses."""
 KEPT = 8_000
 """Records that models learn from."""
-ROWS = 500
-"""Of a table, whose scores are compared from fit to fit."""
 HALF = (
     "stay",
     "charges",
@@ -79,12 +77,6 @@ def fit(
     k = k or ("auto" if shuffled else 1 if CLASSES.get(name) == 2 else 2)
     sir = PrivateSIR(1.0, 1e-6, k, bounds_of(x, how), classes=classes, random_state=seed)
     return sir.fit(x[rows], labels)
-
-
-def scores_of(sir: PrivateSIR, x: np.ndarray, rows: int = ROWS) -> list[list[float]]:
-    """Of some rows of the table, standardised: (k, rows)."""
-    shown = sir.transform(x[:: max(len(x) // rows, 1)])
-    return ((shown - shown.mean(axis=0)) / np.maximum(shown.std(axis=0), 1e-300)).T.round(4).tolist()
 
 
 def told(name: str, n: int, how: str, data: Path, judged: bool, seed: int) -> dict[str, object]:

@@ -80,6 +80,23 @@ def test_the_grid_is_monotone():
     assert (np.diff(Bounds(-1, 1).grid(1).integers(x), axis=0) >= 0).all()
 
 
+@given(st.lists(FINITE, min_size=2, max_size=20), st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
+@settings(max_examples=200, deadline=None)
+def test_eased_values_keep_their_order_and_those_inside_their_place(values, lower, width):
+    x, box = np.sort(values)[:, None], Bounds(lower, lower + width)
+    eased = box.eased(x)
+    assert np.isfinite(eased).all() and (np.diff(eased, axis=0) >= 0).all()
+    inside = (x >= box.lower) & (x <= box.upper)
+    assert (eased[inside] == x[inside]).all()
+    assert (np.abs(eased) <= np.maximum(np.abs(x), max(abs(lower), abs(lower + width)))).all()
+
+
+def test_columns_of_a_second_table_are_eased_by_their_own_bounds():
+    box, x = Bounds([0, 0, 0], [2, 2, 20]), np.full((1, 2), 26.0)
+    assert np.allclose(box.eased(x, first=1), [[10.0, 20.0 + 20.0 * (np.sqrt(1.6) - 1.0)]])
+    assert np.allclose(Bounds(0, 2).eased(x, first=1), 10.0)
+
+
 def test_partial_bounds_that_say_the_same_are_equal_so_that_forecasts_are_remembered():
     known, again = (PartialBounds.of({"a": (0, 1), "b": range(4)}, 3, ["a", "b", "c"]) for _ in range(2))
     assert known == again

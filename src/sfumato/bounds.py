@@ -11,6 +11,8 @@ from sfumato.blocks import along, blocks, clip_along, side_by_side
 from sfumato.errors import InputError
 from sfumato.typing import FloatArray, IntArray, is_whole
 
+NARROWEST = 1e-150
+"""Least difference of two bounds."""
 SEARCH = "search"
 """Said of bounds: buy them, even where public numbers say that they will hardly be found."""
 
@@ -48,7 +50,7 @@ class Bounds:
         object.__setattr__(self, "upper", _numbers("upper", upper))
         if self.lower.ndim and self.upper.ndim and self.lower.shape != self.upper.shape:
             raise InputError("bounds: lower and upper must have the same length; give one value per feature.")
-        if not (self.upper - self.lower > 1e-150).all():
+        if not (self.upper - self.lower > NARROWEST).all():
             raise InputError("bounds: every lower bound must be below its upper bound; swap or widen them.")
 
     def __repr__(self) -> str:
@@ -74,6 +76,24 @@ class Bounds:
         cut = x.copy()
         cut[:, here - first] = np.clip(x[:, here - first], lower, upper)
         return cut
+
+    def eased(self, x: FloatArray, first: int = 0) -> FloatArray:
+        """x with values beyond the bounds brought nearer: they count by the root of their distance.
+
+        A distance d beyond an end, in half widths, becomes ``2 (sqrt(1 + d) - 1)``: a small one stays about what it
+        is, a hundred becomes eighteen. Order is kept, and values inside stay what they are. Columns of x are the
+        features from `first` on.
+
+        >>> Bounds([0, 0], [2, 2]).eased(np.array([[1.5, -3.0], [2.0, 26.0]]))
+        array([[ 1.5, -2. ],
+               [ 2. , 10. ]])
+        """
+        here = slice(first, first + x.shape[1])
+        lower, upper = (end[here] if end.ndim else end for end in (self.lower, self.upper))
+        near, half = np.clip(x, lower, upper), upper / 2 - lower / 2
+        beyond = x - near
+        # No difference of roots, which would lose small distances, and no product that large ones would overflow.
+        return np.asarray(near + beyond / (np.sqrt(half) + np.sqrt(half + np.abs(beyond))) * (2.0 * np.sqrt(half)))
 
     def grid(self, n_features: int) -> "Grid":
         """The integer grid over the box, for tables with `n_features` columns."""

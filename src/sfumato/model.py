@@ -320,7 +320,15 @@ def renew(node: Node) -> Node:
             node = step(node)
             if step is _from_second:
                 node = _unjudged(node)
-    return node
+    return _boxed(node)
+
+
+def _boxed(node: Node) -> Node:
+    """With nothing in place of the box of the fit, if the file does not tell it: its scores are projections."""
+    made, released = find_class(node.value.get("estimator")), node.value.get("released")
+    if made is None or "box" not in made.about.released or not isinstance(released, dict) or "box" in released:
+        return node
+    return Node(node.value | {"released": {"box": None} | released})
 
 
 def _unjudged(node: Node) -> Node:

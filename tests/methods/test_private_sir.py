@@ -239,6 +239,26 @@ def test_transform_projects_centred_records(data):
     assert np.allclose(sir.fit_transform(x, y), sir.transform(x))
 
 
+@pytest.mark.parametrize("bounds", [Bounds([-6, -6, 0], [6, 6, 2e4]), "search"])
+def test_values_far_beyond_the_box_of_the_fit_count_by_their_root_and_keep_their_order(bounds):
+    # One amount in a hundred is two hundred times the others: no release shows it, and it would rule the scores.
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(size=(8000, 2)), np.exp(rng.normal(size=8000))])
+    x[rng.random(8000) < 0.01, 2] *= 200.0
+    sir = PrivateSIR(1.0, 1e-6, 1, bounds, picture=True, random_state=0).fit(x, x[:, 0] + 0.5 * rng.normal(size=8000))
+    inside = ((x >= sir.box_.lower) & (x <= sir.box_.upper)).all(axis=1)
+    linear = ((x - sir.mean_) @ sir.directions_.T)[:, 0]
+    scores = sir.transform(x)[:, 0]
+    assert 0.9 < inside.mean() < 1.0 and np.array_equal(scores[inside], linear[inside])
+    assert abs(np.corrcoef(scores, x[:, 0])[0, 1]) > abs(np.corrcoef(linear, x[:, 0])[0, 1])
+    along = np.tile(sir.mean_, (50, 1))
+    along[:, 2] = np.geomspace(1.0, 1e6, 50)
+    moved = sir.transform(along)[:, 0] * np.sign(sir.directions_[0, 2])
+    assert (np.diff(moved) > 0).all()
+    assert np.ptp(moved) < 0.1 * np.ptp((along - sir.mean_) @ sir.directions_[0])
+    assert np.allclose(sir._scores(x) * sir.picture_.score_scale, scores, rtol=1e-12)  # what is predicted from
+
+
 def test_released_location_and_scale_are_those_of_the_features(data):
     sir = fit(data[0] * [1, 10, 1, 1] + [0, 5, 0, 0], data[1], rho=1e4)
     assert sir.mean_ == pytest.approx([0, 5, 0, 0], abs=0.5)

@@ -1,6 +1,7 @@
 """What the family says about its own fits."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,10 @@ from scipy.stats import kurtosis
 from tests.clock import quickest
 
 import sfumato as sf
+from sfumato.bounds import PartialBounds
 from sfumato.forecast.assessment import Verdict
 from sfumato.forecast.belief import with_next
+from sfumato.forecast.evidence import Evidence
 from sfumato.steps.links import Links
 
 N = 20_000
@@ -206,3 +209,39 @@ def test_all_that_is_said_of_thirty_features_takes_two_seconds():
 @pytest.mark.parametrize(("levels", "headline"), [((), "Weak"), (("weak", "noise"), "Weak"), (("noise",), "Weak")])
 def test_a_headline_says_no_more_than_the_levels(levels, headline):
     assert Verdict("weak", "", levels).headline == headline
+
+
+def with_far_ones(part, seed=1):
+    """Records of which a part lies hundreds of times farther out in the last feature than all others."""
+    rng = np.random.default_rng(seed)
+    amount = np.exp(0.5 * rng.normal(size=N)) * np.where(rng.random(N) < part, 300.0, 1.0)
+    x = np.column_stack([rng.normal(size=(N, 2)), amount])
+    return x, x[:, 0] + 0.5 * rng.normal(size=N)
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_lengths_tell_how_many_records_may_lie_beyond_the_box_and_bounds_how_far():
+    known = {"n_directions": 1, "method": "descent", "epsilon": 0.5, "random_state": 1}
+
+    def evidence(part, farthest):
+        bounds = sf.Bounds([-5, -5, 0], [5, 5, farthest])
+        return sf.PrivateSIR(bounds=bounds, **known).fit(*with_far_ones(part))._assessment.evidence
+
+    some = evidence(0.03, 2000)
+    assert some.beyond[2] > 0.1 and not some.beyond[:2].any()  # none can lie beyond (-5, 5)
+    assert evidence(0.0, 2000).beyond[2] < 0.05 and not evidence(0.03, 4).beyond.any()
+    nobody_knows = replace(some, reading=replace(some.reading, known=PartialBounds.nothing(3)))
+    assert 0.01 < nobody_knows.beyond.min() < some.beyond[2]
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_a_direction_is_not_reliable_where_records_far_out_would_have_other_scores(monkeypatch):
+    x, y = (part[:4_000] for part in with_far_ones(0.0))
+    estimator = sf.PrivateSIR(n_directions=1, bounds=sf.Bounds([-5, -5, 0], [5, 5, 8]), random_state=0)
+    verdict = estimator.fit(x, y).verdict_
+    assert verdict.levels == ("reliable",) and "box_" not in verdict.sentence
+    monkeypatch.setattr(Evidence, "beyond", property(lambda self: np.array([0.0, 10.0, 10.0])))
+    again = estimator.fit(x, y)
+    assert again._assessment.alikeness[0] < 0.9 <= again._assessment.alikeness_inside[0]
+    assert again.verdict_.levels == ("weak",) and "Of records within `box_`" in again.verdict_.sentence
+    assert "times the records" not in again.verdict_.sentence  # within the box there are enough

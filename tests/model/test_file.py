@@ -70,6 +70,16 @@ def test_a_round_trip_loses_no_bit(parameters, tmp_path):
     assert build_document(back) == build_document(sir)
 
 
+def test_a_file_that_does_not_tell_the_box_of_the_fit_has_scores_that_are_projections(content, fitted, tmp_path):
+    x = frame()[0] * 4.0
+    assert load_model(save_model(fitted, tmp_path / "new.json")).box_ == fitted.box_
+    del content["released"]["box"]
+    (tmp_path / "old.json").write_text(json.dumps(content))
+    old = load_model(tmp_path / "old.json")
+    assert old.box_ is None and np.allclose(old.transform(x), (x.to_numpy() - old.mean_) @ old.directions_.T)
+    assert not np.allclose(old.transform(x), fitted.transform(x))
+
+
 def test_saving_what_was_loaded_gives_the_same_file(fitted, tmp_path):
     first = save_model(fitted, tmp_path / "1.json")
     assert save_model(load_model(first), tmp_path / "2.json").read_bytes() == first.read_bytes()

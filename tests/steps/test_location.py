@@ -7,7 +7,7 @@ from sfumato import AccuracyWarning, Bounds, InputError
 from sfumato.bounds import PartialBounds
 from sfumato.privacy.asking import drive
 from sfumato.statistics.histograms import OCTAVES
-from sfumato.steps.location import RATHER_UNIT, UNIT, Locating, Location, check_search, location_share
+from sfumato.steps.location import RATHER_UNIT, UNIT, Locating, Location, _half_widths, check_search, location_share
 from sfumato.steps.noisy_histograms import SEEN, Estimate, likely_end, seen_bins
 
 N = 10_000
@@ -96,6 +96,30 @@ def test_half_widths_again_scatter_as_those_of_other_fits_do(noisy):
     again = np.log2([[one.reading.half_widths_again(rng) for _ in range(40)] for one in found])
     assert np.abs(again - once[:, None]).max() < 2.0
     assert 0.5 < (again - once[:, None]).std() / (once - once.mean(axis=0)).std() < 2.0
+
+
+@pytest.mark.parametrize(("octaves", "shown"), [(2, True), (12, False), (30, False)])
+def test_a_count_that_chance_may_make_is_no_scale_far_below_known_bounds(octaves, shown):
+    # Rare events in (0, 1): a unit of 2**-12 would let one of them outweigh all else.
+    counts, noise = np.zeros((1, 2 * OCTAVES + 2)), 100.0
+    counts[0, 0], counts[0, OCTAVES + 1 - octaves] = 9_500.0, 4.5 * noise
+    half, seen = _half_widths(counts, noise, 1e4, 0.0, np.array([1.0]))
+    assert seen[0] == shown and half[0] == (pytest.approx(0.6, abs=0.1) if shown else 1.0)
+    counts[0, OCTAVES + 1 - octaves] = 7.0 * noise
+    assert _half_widths(counts, noise, 1e4, 0.0, np.array([1.0]))[1][0]  # more than chance makes
+
+
+def test_the_box_is_the_unit_within_the_bounds(silent):
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(size=N), np.exp(3.0 * rng.normal(size=N)), rng.random(N) < 0.3])
+    known = PartialBounds.of({0: (-1e4, 1e4), 1: (0, 1e9)}, 3).with_binary([2])
+    found = located(silent, x, known)
+    grid, box = found.grid, found.box
+    assert np.allclose(box.upper, np.minimum(known.upper, grid.centre + grid.half_width))
+    assert box.upper[0] < 100 and box.lower[1] == 0.0 and (box.lower[2], box.upper[2]) == (0.0, 1.0)
+    inside = np.clip(x, box.lower, box.upper)
+    assert (grid.integers(x) == grid.integers(inside)).all()  # beyond it values count as its ends in the fit
+    assert located(silent, x).box == located(silent, x).bounds
 
 
 def test_values_outside_known_bounds_are_moved_to_them(silent):

@@ -165,6 +165,20 @@ def error_by(squares: FloatArray, each: int) -> FloatArray:
     return np.asarray(np.sqrt(mean) * student.ppf(norm.cdf(2.0), freedom) / 2.0)
 
 
+def with_tails(x: FloatArray, variances: FloatArray) -> FloatArray:
+    """Points, and a few more about their mean that add so much to the variance of each feature.
+
+    >>> x = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    >>> wide = with_tails(x, np.array([0.0, 4.0]))
+    >>> (wide**2).sum(axis=0) / len(x)
+    array([1., 4.])
+    """
+    if not variances.any():
+        return x
+    far, middle = np.diag(np.sqrt(len(x) * variances / 2.0)), x.mean(axis=0)
+    return np.vstack([x, middle + far, middle - far])
+
+
 def sampled(evidence: Evidence, points: Records, rng: np.random.Generator) -> StandIn:
     """The door of a fit on a fresh sample of a population."""
     return StandIn.of(points, evidence.n, evidence.plan, RELATION, rng)
@@ -315,14 +329,23 @@ class Assessment(ABC):
 
     @cached_property
     def alikeness(self) -> FloatArray:
-        """Correlation of scores that all but few pairs reach, for each direction.
+        """Correlation of scores that all but few pairs reach, for each direction; records beyond the box included."""
+        return self._alike(self.evidence.beyond)
 
-        Pairs are of two fits on fresh samples of a population; and of the fit itself with each of them, so that
+    @cached_property
+    def alikeness_inside(self) -> FloatArray:
+        """The same of records within the box, of which the releases tell."""
+        beyond = self.evidence.beyond
+        return self._alike(np.zeros_like(beyond)) if beyond.any() else self.alikeness
+
+    def _alike(self, beyond: FloatArray) -> FloatArray:
+        """Pairs are of two fits on fresh samples of a population; and of the fit itself with each of them, so that
         populations in which it would hardly have come out do not speak for it.
         """
         within, own = [], []
         for world, some in zip(self.worlds, self._samples, strict=True):
-            pairs = self.pairs(world.points.x, [self.rows(one) for one in (self.own, *some)])
+            points = with_tails(world.points.x, beyond)
+            pairs = self.pairs(points, [self.rows(one) for one in (self.own, *some)])
             own.append(pairs[:, : len(some)])
             within.append(pairs[:, len(some) :])
         least = [np.quantile(np.concatenate(pairs, axis=1), 1.0 - OFTEN, axis=1) for pairs in (within, own)]
@@ -344,13 +367,17 @@ class Assessment(ABC):
         if announced == 0:
             told = f"{self.tests} More records or a larger epsilon would help{self._or_bounds}."
             return Verdict("noise", told, self._each(0, False))
-        alike, same = float(self.alikeness[:announced].min()), self._each(announced, False)
+        same = self._each(announced, False)
         parts = [spoken(same, self.noun)]
         guessed = self.evidence.guessed and "reliable" in same
         if guessed:
             parts.append(GUESSED)
-        if set(same) != {"reliable"}:
-            parts.append(f"{remedy(alike)}{'' if guessed else self._or_bounds}.")
+        inside = self.alikeness_inside[:announced]
+        far = np.flatnonzero((inside >= ALIKE) & (self.alikeness[:announced] < ALIKE))
+        if far.size:
+            parts.append(far_out(far.tolist(), self._k, self.noun))
+        if inside.min() < ALIKE or announced < self._k:
+            parts.append(f"{remedy(float(inside.min()))}{'' if guessed else self._or_bounds}.")
         levels = self._each(announced, guessed)
         return Verdict("reliable" if set(levels) == {"reliable"} else "weak", " ".join(parts), levels)
 
@@ -394,6 +421,22 @@ def spoken(levels: Sequence[Level], noun: str) -> str:
     if nothing:
         parts.append(f"the {_listed(nothing)} {'do' if len(nothing) > 1 else 'does'} not stand out of the noise")
     return "; ".join(parts) + "."
+
+
+def far_out(which: Sequence[int], k: int, noun: str) -> str:
+    """What is said of directions, of k, that would come out again but for records at the ends of the box and beyond.
+
+    >>> far_out([0], 1, "direction")  # doctest: +NORMALIZE_WHITESPACE
+    'Of records within `box_` scores along the direction would be nearly the same; but many lie at its ends or beyond,
+    where they would not. Logarithms of skewed features, or normal scores, would help.'
+    >>> far_out([0, 1], 3, "component")[:67]
+    'Of records within `box_` scores along the first and second componen'
+    """
+    those = noun if k == 1 else f"{_listed(which)} {noun}{'s' if len(which) > 1 else ''}"
+    return (
+        f"Of records within `box_` scores along the {those} would be nearly the same; but many lie at its ends or "
+        "beyond, where they would not. Logarithms of skewed features, or normal scores, would help."
+    )
 
 
 def _listed(which: Sequence[int]) -> str:

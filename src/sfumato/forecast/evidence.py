@@ -27,6 +27,10 @@ relative to either is the same noise."""
 SHAPE = ("radius", "shape")
 """Lines about lengths and moments of records."""
 KEPT = (*SHAPE, "rough")
+BEYOND = 0.5
+"""Part of the records as long as a half width that is believed to lie beyond the box in a feature."""
+REACH = 64.0
+"""Half widths up to which such a record may lie, where no bounds say it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,6 +171,26 @@ class Evidence:
         located, unknown = self.reading.located(), self.reading.known.unknown
         return bool((located.unseen & (located.grid.centre == 0.0))[unknown].any())
 
+    @property
+    def beyond(self) -> FloatArray:
+        """What records beyond the box may add to the variance of each feature as scores see it: (p,), half widths.
+
+        Records that lie beyond the box in a feature are at least a half width long, and the released lengths tell how
+        many such records there are. How they are spread over the features nothing tells: evenly, and over the octaves
+        from the box to the bounds that were given, or as far as `REACH`.
+        """
+        p = len(self.whitening.mean)
+        if self.reading is None:
+            return np.zeros(p)
+        grid, known, unseen = self.whitening.source, self.reading.known, self.reading.located().unseen
+        farthest = np.fmax(known.upper - grid.centre, grid.centre - known.lower) / grid.half_width
+        reach = np.where(unseen, 0.0, np.where(np.isnan(farthest), REACH, farthest))
+        squares = np.where(reach > 1.0, eased_square(np.maximum(reach, 1.0)), 0.0)
+        long = self.radii > 1.0
+        noise = float(np.sqrt((self.lengths.noise_std[long] ** 2).sum()))
+        share = np.clip((self.lengths.value[long].sum() - noise) / max(self.n, 1.0), 0.0, 1.0)
+        return np.asarray(BEYOND * share / max(int((squares > 0).sum()), 1) * squares)
+
     def doubted(self, rng: np.random.Generator) -> "Evidence":
         """The same with other moments that the released ones leave possible: as far off as their noise is large.
 
@@ -181,6 +205,18 @@ class Evidence:
         if self.reading is None:
             return None
         return np.asarray(self.reading.half_widths_again(rng) / self.whitening.source.half_width)
+
+
+def eased_square(reach: FloatArray) -> FloatArray:
+    """Mean square of what scores make of distances from the centre that are spread evenly over the octaves up to
+    `reach` half widths: of u it is ``2 sqrt(u) - 1`` (`Bounds.eased`).
+
+    >>> eased_square(np.array([1.0, 64.0])).round(1)
+    array([ 1. , 48.1])
+    """
+    reach = np.maximum(reach, 1.0 + 1e-9)
+    log = np.log(reach)
+    return np.asarray((4.0 * (reach - 1.0) - 8.0 * (np.sqrt(reach) - 1.0) + log) / log)
 
 
 def _asked(heard: Heard, name: str) -> tuple[Any, Release]:

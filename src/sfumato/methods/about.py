@@ -203,7 +203,7 @@ JUDGED: dict[str, Reader] = {
     "verdict": optional(verdict_of),
 }
 """What is said about the directions of a fit."""
-EXPLAINING = DIRECTIONS | PLACE | {"choice": CHOICE}
+EXPLAINING = DIRECTIONS | PLACE | {"box": optional(bounds("p")), "choice": CHOICE}
 COMPONENTS = DIRECTIONS | PLACE | {"explained_variance_ratio": series(most="k")}
 SCALE: dict[str, Reader] = {
     "scale": array("p", most=HUGE, must="positive", holds=lambda values: bool((values > 0).all())),

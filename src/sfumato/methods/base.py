@@ -141,21 +141,30 @@ class Projecting(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def transform(self, X: Any) -> FloatArray:
         """Coordinates of records along the directions. They are the records' own values: keep them with the data.
 
-        Values of a feature of which a search for bounds saw nothing (`unseen_features_`) count within the bounds that
-        were guessed, as they did in the fit.
+        They are ``(X - mean_) @ directions_.T`` for records within the box of the fit (`box_`). A value beyond it
+        counted as the end of the box in the fit; here it counts by the root of its distance from there, so that
+        values far out go on to tell something and do not outweigh all else. One of a feature of which a search for
+        bounds saw nothing (`unseen_features_`) counts as the end of the box here, too. Components in the units of x
+        are projections of records as they are.
         """
         check_is_fitted(self)
         return np.asarray((self._features(X) - self.mean_) @ self.directions_.T)
 
     def _features(self, X: Any) -> FloatArray:
-        """Checked features, those of which nothing was seen within the bounds that were guessed for them.
+        """Checked features, as scores take them."""
+        return self._eased(transform_array(self, X))
 
-        One amount of hundreds in a column that was taken for 0 and 1 would outweigh all else. Where the spread of a
-        feature was seen, values count as they are: rare ones far out may tell something. Components in the units of x
-        are of features in one wide box.
+    def _eased(self, x: FloatArray, first: int = 0) -> FloatArray:
+        """Features from `first` on with values beyond the box of the fit brought nearer to it.
+
+        The directions say nothing of what is beyond. There is something to tell, though: values in the hundreds may
+        be a group of their own. What was written before scores knew of a box has none.
         """
-        x, unseen = transform_array(self, X), getattr(self, "unseen_", None)
-        return x if unseen is None or self.about.own_units else self.bounds_.cut(x, unseen)
+        if self.about.own_units:
+            return x
+        unseen, box = getattr(self, "unseen_", None), getattr(self, "box_", None)
+        inside = x if unseen is None else self.bounds_.cut(x, unseen, first)
+        return inside if box is None else box.eased(inside, first)
 
 
 class Deferred:
@@ -167,6 +176,7 @@ class Deferred:
     _binary: tuple[int, ...]
     ledger_: Ledger
     unseen_: IntArray | None
+    box_: Bounds | None
 
 
 @dataclass(eq=False, repr=False)
@@ -229,8 +239,10 @@ class PrivateReducer(Projecting, Reporting, Spending):
         return self
 
     def _keep_bounds(self, located: Located) -> None:
-        """The bounds, and the positions of features that showed no spread."""
+        """The bounds, the box in which values count as they are, and where features are that showed no spread."""
         self.bounds_, self.unseen_ = located.bounds, np.flatnonzero(located.unseen)
+        if not self.about.own_units:
+            self.box_ = located.box
 
     @property
     def unseen_features_(self) -> NDArray[Any]:

@@ -176,6 +176,7 @@ RELEASED: dict[str, Reader] = {
     "mean": array("p", most=HUGE),
     "y_mean": array("q", most=HUGE),
     "bounds": bounds("p + q"),
+    "box": optional(bounds("p + q")),
     "unseen": optional(some_places("p + q")),
     "choice": CHOICE,
     "standard_errors": optional(array("k", "p", gaps=True, most=HUGE)),
@@ -311,8 +312,7 @@ class PrivateCCA(Assessed, ComponentReducer):
         second, _ = second_array(y)
         if second.shape[1] != len(self.y_mean_):
             raise InputError(f"y has {second.shape[1]} columns, but fit saw {len(self.y_mean_)}; give the same ones.")
-        if self.unseen_ is not None:
-            second = self.bounds_.cut(second, self.unseen_, len(self.mean_))
+        second = self._eased(second, len(self.mean_))
         return coordinates, np.asarray((second - self.y_mean_) @ self.y_directions_.T)
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:

@@ -398,6 +398,9 @@ class PrivateSIR(Predicting, LinkedReducer):
         Released centre and standard deviation of the (clipped) features.
     bounds_ : Bounds
         Those given, or those found.
+    box_ : Bounds
+        The part of the bounds, by the spread found inside, in which values count as they are. Beyond it they count as
+        its ends in the fit, and by the root of their distance from there in scores (`transform`).
     unseen_features_ : ndarray
         Names (or positions) of features of which no spread was seen: constants, or rare values that do not show
         through the noise. Their scale is a guess, wide rather than narrow.

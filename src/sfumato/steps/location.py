@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
-from sfumato.bounds import Bounds, Grid, PartialBounds
+from sfumato.bounds import NARROWEST, Bounds, Grid, PartialBounds
 from sfumato.errors import AccuracyWarning, InputError
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.plan import Line
@@ -26,7 +26,6 @@ from sfumato.release import Release
 from sfumato.statistics.histograms import OCTAVES, DistanceHistograms, LinearHistograms, OctaveHistograms
 from sfumato.statistics.parts import OnColumns
 from sfumato.steps.noisy_histograms import (
-    SEEN,
     Estimate,
     likeliest_window,
     likely_counts,
@@ -68,7 +67,9 @@ WIDTH = 8.0
 """Least half width of the bounds found, in root mean squares from the middle. A feature of which known bounds say
 everything is that many half widths wide, so that its unit is like that of the others."""
 SEEN_IN_BOX = 4.0
-"""Standard errors by which a count inside known bounds is surely not zero."""
+"""Standard errors by which a count inside known bounds, near to them, is surely not zero."""
+NEAR_BOX = 5
+"""Octaves up to those of known bounds that are near to them."""
 CLEARLY = 2.0 * float(np.log(ZOOM))
 """Log-likelihood of a window of a zoom that chance does not reach: there are as many as half the square of its bins."""
 AGREE = 2.0
@@ -123,6 +124,17 @@ class Located:
         if self.unit is None:
             return self.bounds.grid(len(self.unseen))
         return Grid(*self.unit, limits=np.array([self.bounds.lower, self.bounds.upper]))
+
+    @property
+    def box(self) -> Bounds:
+        """Where values count as they are in the fit; beyond it they count as its ends."""
+        if self.unit is None:
+            return self.bounds
+        centre, half_width = self.unit
+        lower = np.maximum(self.bounds.lower, centre - half_width)
+        upper = np.minimum(self.bounds.upper, centre + half_width)
+        told = upper - lower > NARROWEST  # of a middle at an end of its bounds floats may tell nothing
+        return Bounds(np.where(told, lower, self.bounds.lower), np.where(told, upper, self.bounds.upper))
 
 
 def location_share(known: PartialBounds, n_records: int | None, mu: float) -> float:
@@ -453,14 +465,17 @@ def _half_widths(
     likely are. All others of which nothing shows are looked at together; if they show nothing either, they are taken
     for 0 and 1, which is right for rare events.
     """
-    # Inside a box few octaves can hold records: less is needed to tell that they do, and a false alarm is harmless
-    # because those beyond the box are not looked at.
+    # Inside a box few octaves can hold records: less is needed to tell that they do, and a false alarm is harmless,
+    # because those beyond the box are not looked at. Far below the ends of the box it is not: a feature would be
+    # measured in a unit that is thousands of times too small, and weigh as many times too much.
     boxed = np.isfinite(widest)
-    seen = seen_bins(counts, noise, np.where(boxed, SEEN_IN_BOX, SEEN))
+    seen = seen_bins(counts, noise)
+    inside = np.ceil(np.log2(np.where(boxed, widest, 1.0)))[:, None] + OCTAVES
+    octave = np.arange(counts.shape[1])
+    seen |= boxed[:, None] & (octave > inside - NEAR_BOX) & seen_bins(counts, noise, SEEN_IN_BOX)
+    seen[:, 1:] &= ~boxed[:, None] | (octave[1:] <= inside)
     off = n - np.where(seen[:, 0], counts[:, 0], 0.0)
-    counts, seen = counts[:, 1:], seen[:, 1:]
-    inside = np.ceil(np.log2(np.where(boxed, widest, 1.0))) + OCTAVES
-    seen &= ~boxed[:, None] | (np.arange(1, counts.shape[1] + 1) <= inside[:, None])
+    counts, seen, inside = counts[:, 1:], seen[:, 1:], inside[:, 0]
     ends = (seen * np.arange(1, counts.shape[1] + 1)).max(axis=1)
     error = float(np.hypot(noise, total_noise))
     shown = ends > 0
