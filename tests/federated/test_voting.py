@@ -5,9 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sfumato.federated.task import COUNTS, shares_of
 from sfumato.federated.terms import KNOWN
-from sfumato.federated.voting import Ballot, Voting, _named, rounds, turns
+from sfumato.federated.voting import PROMISING, Ballot, Voting, _votes, enough, rounds, screen_by_votes, turns
+from sfumato.privacy.asking import drive
 from sfumato.records import Response
+from sfumato.release import Release
 from sfumato.statistics.histograms import Bins
 from sfumato.steps.pursuit import functions_of
 from sfumato.steps.ranks import Ranks
@@ -34,9 +37,61 @@ def ordered(sites=SITES):
 def test_every_site_is_asked_once_a_round_whatever_was_named():
     ballot = ordered()
     voters = Recorder()
-    _named(voters, ballot)
+    _votes(voters, ballot)
     often, groups = rounds(SITES), turns(SITES)
     assert voters.asked == [(f"picks {t + 1}", turn) for t in range(often) for turn in range(groups)]
+
+
+class Sure:
+    """Sites that all name the first feature they may, and sums without signal that are seen nearly as they are."""
+
+    def __init__(self):
+        self.left, self.scored = [], []
+
+    def ballots(self, query, name, turn, turns):
+        self.left.append((turn, tuple(query.columns)))
+        return [np.zeros(1, dtype=np.int64) for _ in range(turn, SITES, turns)]
+
+    def answer(self, query, name):
+        self.scored.append((name, len(query.columns)))
+        return Release(np.zeros(query.query.shape), np.ones(query.query.shape))
+
+
+@pytest.mark.parametrize("categories", [None, 2])
+def test_no_group_of_sites_names_a_feature_twice(categories):
+    bins = Bins(np.arange(7.0)) if categories is None else Bins(np.empty(0), categories=categories)
+    ranks = Ranks(bins, np.full(bins.count, 1.0 / bins.count), 1000.0)
+    voters, ballot = Sure(), Ballot(np.zeros(FEATURES), ranks, SITES, 1)
+    _votes(voters, ballot)
+    named = {}
+    for t, (turn, left) in enumerate(voters.left):
+        mine = named.setdefault((turn, (t // turns(SITES) + turn) % len(ballot.tables)), set())
+        assert mine.isdisjoint(left)
+        mine.add(left[0])
+
+
+def test_what_many_sites_name_is_kept_without_a_first_look_and_frees_the_turn_of_others():
+    voters, ballot = Sure(), ordered()
+    screen = drive(screen_by_votes(voters, ballot, 1000.0, 1), voters)
+    assert {name for name, _ in voters.scored} == {"scores 3", "scores 4"}  # the second looks at both tables
+    assert enough(SITES, 2) == 2 and len(screen.kept) == turns(SITES)  # each turn's sites agree on another feature
+    assert screen.scores.min() >= screen.threshold > PROMISING
+
+
+def test_votes_that_chance_explains_are_no_evidence():
+    voters, ballot = Recorder(), Ballot(np.zeros(5), ordered().ranks, SITES, 1)
+    voters.answer = Sure().answer
+    screen = drive(screen_by_votes(voters, ballot, 1000.0, 1), voters)
+    assert len(screen.kept) == 1  # every feature was named equally often
+
+
+def test_sites_that_are_many_spend_less_on_counts_and_more_on_names():
+    for response in (Response(), Response(categories=3)):
+        few, many = shares_of(response, 10), shares_of(response, 100)
+        assert few == shares_of(response, 1) and sum(many.values()) == pytest.approx(sum(few.values()))
+        for name in few:
+            ratio = many[name] / few[name]
+            assert ratio > 1.0 if name == "picks" else ratio == pytest.approx(0.1**0.5 if name in COUNTS else 1.0)
 
 
 def test_a_class_that_only_noise_is_in_is_no_function_of_the_response():
