@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.terminal import note, stdout
+from sfumato.cli.terminal import command_group, note, stdout
 from sfumato.errors import InputError, as_usage
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.events import Event
     from sfumato.privacy.ledger import FileLedger, Mark
 
-app = typer.Typer(help="The account that all runs on the same records share.")
+app = command_group("The account that all runs on the same records share.")
 
 File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
 Epsilon = Annotated[float | None, typer.Option(help="Epsilon of the cap.")]
@@ -27,16 +27,6 @@ Network = Annotated[
         "--allow-network", help="Allow a network disk, whose locks may not hold; one machine alone may write."
     ),
 ]
-
-
-@app.callback(invoke_without_command=True)
-def group(context: typer.Context) -> None:
-    """The account that all runs on the same records share: a cap, and every release ever made.
-
-    Create it once, then fit with --cap-ledger.
-    """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 @app.command()
@@ -158,13 +148,6 @@ def merge(
     ledger = join(paths, out, _cap(epsilon, delta, rho), allow_network=allow_network)
     _say_state(f"{len(ledger)} releases in {out}", ledger)
     note("use the new ledger only from now on.")
-
-
-def open_cap_ledger(path: Path, purpose: str) -> "FileLedger":
-    """The ledger in a file that exists; what the run is for is written into it."""
-    from sfumato.privacy.ledger import FileLedger
-
-    return FileLedger(path, purpose=purpose)
 
 
 def say_what_is_left(ledger: "FileLedger") -> None:
