@@ -191,7 +191,7 @@ def _of_models(paths: Sequence[Path]) -> "list[Mark]":
 
 
 def _of_reports(paths: Sequence[Path]) -> "list[Mark]":
-    from sfumato.report.account import marks_in
+    from sfumato.report.words import marks_in
 
     found = []
     for path in paths:

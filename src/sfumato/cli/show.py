@@ -15,8 +15,7 @@ from rich.text import Text
 
 from sfumato.cli.terminal import make_table
 from sfumato.hints import visible
-from sfumato.report.document import Document, Heatmap
-from sfumato.report.figures import figure, figures, percent, plural
+from sfumato.report.document import Document, Heatmap, figure, figures, percent, plural
 
 if TYPE_CHECKING:
     from sfumato.methods.explanation import Explanation
@@ -39,7 +38,8 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     if document.heatmap is not None:
         console.print(_picture(document.heatmap))
     console.print(_ledger(document))
-    console.print(_guarantee(document))
+    colour = "yellow" if document.rehearsal or document.guarantee.startswith("No ") else "green"
+    console.print(Panel(Text(document.guarantee), border_style=colour, title="guarantee", title_align="left"))
 
 
 def show_plan(console: Console, plan: "Explanation", title: str) -> None:
@@ -122,11 +122,6 @@ def _ledger(document: Document) -> RenderableType:
         cells = (figure(row.sensitivity), figure(row.noise_std), percent(row.share), figure(row.epsilon_alone))
         table.add_row(Text(row.purpose), *cells)
     return table
-
-
-def _guarantee(document: Document) -> RenderableType:
-    colour = "yellow" if document.rehearsal or document.guarantee.startswith("No ") else "green"
-    return Panel(Text(document.guarantee), border_style=colour, title="guarantee", title_align="left")
 
 
 def show_files(console: Console, files: Iterable[tuple[str, str]]) -> None:

@@ -17,10 +17,9 @@ from sfumato.methods.explanation import Explanation
 from sfumato.methods.reporting import Origin, response_label
 from sfumato.methods.sir import PrivateSIR
 from sfumato.report import words
-from sfumato.report.account import account_of
 from sfumato.report.document import IN_ALL, PRIVACY_ALONE, Document, Heatmap, Loading, Spectrum, WhatIf
 from sfumato.report.html import render
-from sfumato.report.words import floats, kept_features, loadings_of
+from sfumato.report.words import account_of, floats, kept_features, loadings_of
 from sfumato.steps.picture import Picture
 
 __all__ = ["build_document", "make_page"]

@@ -9,9 +9,7 @@ from sfumato.methods.explanation import Explanation
 from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.report import svg
 from sfumato.report.build import build_document, make_page
-from sfumato.report.document import Document
-from sfumato.report.figures import figures
-from sfumato.report.html import templates
+from sfumato.report.html import loading_table, templates
 
 __all__ = ["make_page", "plot_eigenvalues", "plot_forecast", "plot_loadings", "show"]
 
@@ -28,7 +26,7 @@ def show(shown: Any) -> str:
         case Ledger():
             return _render("ledger", ledger=shown, entries=shown.entries[-MOST_RELEASES:], left=_left(shown))
     document = build_document(shown, forecasts=False)
-    return _render("fit", document=document, rows=_rows(document))
+    return _render("fit", document=document, rows=loading_table(document.loadings[:MOST_FEATURES]))
 
 
 def plot_loadings(estimator: Any, direction: int = 1, ax: Any = None) -> Any:
@@ -92,17 +90,6 @@ def _axes(ax: Any) -> Any:
     import matplotlib.pyplot as plt
 
     return plt.subplots(layout="constrained")[1]
-
-
-def _rows(document: Document) -> list[tuple[str, list[tuple[str, str, float]]]]:
-    """The heaviest features: name and, per direction, weight, error and length of the bar."""
-    shown = document.loadings[:MOST_FEATURES]
-    values = [figures(row.values[k] for row in shown) for k in range(document.n_directions)]
-    errors = [figures((row.errors[k] for row in shown), 2) for k in range(document.n_directions)]
-    return [
-        (row.feature, [(values[k][i], errors[k][i], row.values[k]) for k in range(document.n_directions)])
-        for i, row in enumerate(shown)
-    ]
 
 
 def _left(ledger: Ledger) -> str:

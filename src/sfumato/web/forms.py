@@ -133,8 +133,7 @@ def read_declaration(table: str, columns: Sequence[Column], fields: Mapping[str,
     )
     reader.check_method(declared)
     reader.check_terms(declared, terms)
-    if reader.mistakes:
-        raise FormError(reader.mistakes)
+    reader.finish()
     return declared
 
 
@@ -152,8 +151,7 @@ def read_settings(said: Declaration, fields: Mapping[str, str]) -> Declaration:
     )
     if settled == replace(said, again=0):
         settled = said
-    if reader.mistakes:
-        raise FormError(reader.mistakes)
+    reader.finish()
     return settled
 
 
@@ -161,8 +159,7 @@ def read_number(fields: Mapping[str, str], field: str, what: str, *, above: floa
     """One number of a small form."""
     reader = _Reader(fields)
     value = reader.number(field, what, math.nan, above=above, below=below)
-    if reader.mistakes:
-        raise FormError(reader.mistakes)
+    reader.finish()
     if math.isnan(value):
         raise FormError([(field, f"{what}: fill it in.")])
     return value
@@ -174,6 +171,11 @@ class _Reader:
     def __init__(self, fields: Mapping[str, str]) -> None:
         self._fields = fields
         self.mistakes: list[tuple[str, str]] = []
+
+    def finish(self) -> None:
+        """Refuse the form if anything must be mended."""
+        if self.mistakes:
+            raise FormError(self.mistakes)
 
     def by_column(self, columns: Sequence[Column]) -> Declaration:
         """Roles, bounds and categories, column by column."""

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from sfumato.errors import BudgetError, InputError, SfumatoError, describe_unexpected
 from sfumato.hints import cautions, visible
 from sfumato.report import svg
-from sfumato.report.figures import figure
+from sfumato.report.document import figure
 from sfumato.report.html import templates
 from sfumato.web.desk import FILES, Desk, Run
 from sfumato.web.forms import (
@@ -381,6 +381,9 @@ class _Blank(dict[str, str]):
 
 def _load_library() -> None:
     """What the later pages need and the first does not."""
+    import sfumato.methods.sir
+    import sfumato.privacy.ledger
+    import sfumato.sources.files  # noqa: F401
 
 
 def _size(text: str) -> int | None:
