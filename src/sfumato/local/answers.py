@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy.accounting import total_epsilon
@@ -57,11 +56,6 @@ class Randomiser(ABC):
     @abstractmethod
     def randomize(self, y: Any, noise: Noise | None = None) -> "Answers":
         """The randomised answers to values `y`, each drawn on its own. The values themselves go nowhere else."""
-
-    @property
-    def epsilon_spent(self) -> float:
-        """Epsilon of one answer at `delta`, by the accountant."""
-        return total_epsilon((self.event,), self.delta)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,8 +157,3 @@ def one_value_each(y: Any) -> FloatArray:
 def source_of(noise: Noise | None) -> Noise:
     """The operating system's entropy unless a rehearsal asks for seeded noise."""
     return SecureNoise() if noise is None else noise
-
-
-def plain(values: NDArray[Any]) -> list[Any]:
-    """A list for a form."""
-    return [value.item() if hasattr(value, "item") else value for value in values]
