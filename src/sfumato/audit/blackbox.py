@@ -287,10 +287,6 @@ def audit(
     seed : int
         Of the noise and nothing else: the audit repeats exactly.
 
-    Returns
-    -------
-    AuditResult
-
     Examples
     --------
     >>> from sfumato.privacy.noise import rounded_gaussian
@@ -354,13 +350,9 @@ def _errors(on_a: FloatArray, on_b: FloatArray, threshold: float) -> tuple[int, 
 
 
 def learn(a: FloatArray, b: FloatArray, hint: FloatArray | None = None) -> dict[str, Statistic]:
-    """Candidate statistics an attacker may use, learnt from outputs `a` on D and `b` on D'.
+    """Candidate statistics an attacker may use, learnt from outputs `a` on D and `b` on D', (runs, k) each.
 
-    Parameters
-    ----------
-    a, b : ndarray of shape (runs, k)
-    hint : ndarray of shape (k,), optional
-        Difference of the outputs under equal noise: for additive noise, exactly what one record changes.
+    `hint` is the difference of the outputs under equal noise: for additive noise, exactly what one record changes.
     """
     spread = _spread(a, b)
     found: dict[str, Statistic] = {}  # the first of equals is taken

@@ -205,11 +205,13 @@ def summarise_outcome(found: dict[str, Any]) -> str:
     return "\n".join(map(visible, [head, *spent, *lost]))
 
 
-def write_outcome(fitted: Any, folder: Path) -> None:
-    """Write ``report.html``, then ``outcome.json``: whoever waits for the outcome finds both."""
+def write_outcome(fitted: Any, folder: Path) -> dict[str, Any]:
+    """Write ``report.html``, then ``outcome.json``, whose content is returned: who waits for it finds both."""
     folder.mkdir(parents=True, exist_ok=True)
     fitted.report(folder / "report.html")
-    write_json(describe_outcome(fitted), folder)
+    found = describe_outcome(fitted)
+    write_json(found, folder)
+    return found
 
 
 def write_json(found: dict[str, Any], folder: Path) -> None:

@@ -21,17 +21,7 @@ SHOWN = 20
 
 
 def render(document: Document) -> str:
-    """Write a document as a self-contained HTML page.
-
-    Parameters
-    ----------
-    document : Document
-        Released values only; see `sfumato.report.document`.
-
-    Returns
-    -------
-    str
-        The whole page. Writing it to a file is left to the caller.
+    """Write a document as a self-contained HTML page; to put it into a file is left to the caller.
 
     Examples
     --------

@@ -47,14 +47,7 @@ STATIC = {"desk.js": "text/javascript", "desk.css": "text/css"}
 
 
 class Pages:
-    """The pages of one desk.
-
-    Parameters
-    ----------
-    desk : Desk
-    form_token : str
-        What every form carries, so that it is known to be ours.
-    """
+    """The pages of one desk; every form on them carries `form_token`, so that it is known to be ours."""
 
     def __init__(self, desk: Desk, form_token: str) -> None:
         self._desk, self._token = desk, form_token
