@@ -30,9 +30,6 @@ from sfumato.release import Release
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, Relation
 
-_WIDTH = 12
-"""Numbers shown of one attribute; the rest is left out, shorter ones are filled up."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
@@ -224,6 +221,10 @@ def attack(
     whole = judge(a[:, :1], b[:, :1], claimed, confidence, name=f"{name}, all releases")
     attributes = judge(a[:, 1:], b[:, 1:], claimed, confidence, name=f"{name}, what is published")
     return FitAudit(whole, attributes, tuple(realised(course, *counted) for course in courses))
+
+
+_WIDTH = 12
+"""Numbers shown of one attribute; the rest is left out, shorter ones are filled up."""
 
 
 def shown(fitted: Any, n_features: int) -> FloatArray:

@@ -93,17 +93,17 @@ def fit(
     table = TableOptions(
         data,
         response,
-        split_names(second),
-        split_names(features),
-        read_categories(categorical),
-        bounds,
-        drop_missing,
-        read_kind(response_kind),
-        person,
-        memory,
-        cluster,
-        split_names(exclude),
-        decimal,
+        second=split_names(second),
+        features=split_names(features),
+        categorical=read_categories(categorical),
+        bounds=bounds,
+        drop_missing=drop_missing,
+        response_kind=read_kind(response_kind),
+        person=person,
+        memory=memory,
+        cluster=cluster,
+        exclude=split_names(exclude),
+        decimal=decimal,
     )
     options = table.options(replace(asked, rho=rho, seed=seed), relation, rows_per_person)
     if dry_run:

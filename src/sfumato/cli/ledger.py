@@ -64,10 +64,9 @@ def show(
     releases: Annotated[bool, typer.Option("--releases", help="List every release, not only the runs.")] = False,
 ) -> None:
     """What was spent, by whom, when and why, and what is left."""
-    from sfumato.privacy.ledger import FileLedger
     from sfumato.privacy.ledger.admin import show as text
 
-    _say(text(FileLedger(path), entries=releases))
+    _say(text(_open(path), entries=releases))
 
 
 @app.command()
@@ -82,9 +81,7 @@ def verify(
 
     A file that was cut looks whole; a model, a report or an outcome that is newer than the cut shows it.
     """
-    from sfumato.privacy.ledger import FileLedger
-
-    ledger = FileLedger(path)
+    ledger = _open(path)
     noted = [*_of_models(model or ()), *_of_reports(report or ()), *_of_outcomes(outcome or (), ledger.id)]
     _say(ledger.verify(*(head or ()), *noted))
     say_what_is_left(ledger)
@@ -93,9 +90,7 @@ def verify(
 @app.command()
 def remaining(path: File) -> None:
     """The largest budget one more run can have."""
-    from sfumato.privacy.ledger import FileLedger
-
-    ledger = FileLedger(path)
+    ledger = _open(path)
     left = ledger.remaining()
     _say("nothing is left" if left is None else left.describe())
     say_what_is_left(ledger)
@@ -104,9 +99,7 @@ def remaining(path: File) -> None:
 @app.command()
 def close(path: File, run: Annotated[str, typer.Argument(help="The run, as 'show' names it.")]) -> None:
     """Give back what an interrupted run set aside and did not use; it can release nothing more."""
-    from sfumato.privacy.ledger import FileLedger
-
-    ledger = FileLedger(path)
+    ledger = _open(path)
     ledger.close(run)
     _say_state(f"run {run} is closed", ledger)
 
@@ -148,6 +141,12 @@ def merge(
     ledger = join(paths, out, _cap(epsilon, delta, rho), allow_network=allow_network)
     _say_state(f"{len(ledger)} releases in {out}", ledger)
     note("use the new ledger only from now on.")
+
+
+def _open(path: Path) -> "FileLedger":
+    from sfumato.privacy.ledger import FileLedger
+
+    return FileLedger(path)
 
 
 def say_what_is_left(ledger: "FileLedger") -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.errors import InputError
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.events import Event
-from sfumato.privacy.ledger import Entry
+from sfumato.privacy.ledger.memory import SEEDED, Entry
 from sfumato.privacy.noise import Noise, SecureNoise
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import is_finite
@@ -125,7 +125,7 @@ class LocalLedger:
     def guarantee(self) -> str:
         """The guarantee in one sentence, or why there is none."""
         if self.rehearsal:
-            return "No privacy guarantee: the noise was seeded for rehearsal; fit again with random_state=None."
+            return SEEDED
         cost = f"epsilon = {self.total():.10g}" + (f", delta = {self.delta:.3g}" if self.delta else " (pure)")
         before = "Every answer was randomised on its owner's device before it left"
         return f"{before}: {cost}{self.answers}, for {self.protects}."

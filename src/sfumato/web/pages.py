@@ -125,8 +125,8 @@ class Pages:
 
         fields: Fields = request.state.form
         try:
-            epsilon = read_number(fields, "epsilon", "epsilon", above=0.0)
-            delta = read_number({"delta": "1e-6"} | fields, "delta", "delta", above=0.0, below=1.0)
+            epsilon = read_number(fields, "epsilon", "epsilon")
+            delta = read_number({"delta": "1e-6"} | fields, "delta", "delta", below=1.0)
             relation = "replace" if fields.get("number") == "public" else "add-remove"
             protects = "person" if fields.get("protects") == "person" else "record"
             cap = Budget.approximate(epsilon, delta)
