@@ -208,13 +208,7 @@ class GaussianCheck:
 
 
 def gaussian_check(
-    mechanism: Mechanism[Data],
-    d: Data,
-    d_prime: Data,
-    runs: int = 6_000,
-    confidence: float = 0.99,
-    *,
-    seed: int = 1,
+    mechanism: Mechanism[Data], d: Data, d_prime: Data, runs: int = 6_000, confidence: float = 0.99, *, seed: int = 1
 ) -> GaussianCheck | None:
     """Estimate mu of additive Gaussian noise: far sharper than a black box. None if the noise is not additive.
 

@@ -74,12 +74,10 @@ def fit(
         bool, typer.Option("--yes", help="Do not ask where epsilon, delta or the number of records is unusual.")
     ] = False,
     memory: Annotated[
-        str | None,
-        typer.Option(help="How much memory to use, as 2GB; what does not fit is read again."),
+        str | None, typer.Option(help="How much memory to use, as 2GB; what does not fit is read again.")
     ] = None,
     cluster: Annotated[
-        str | None,
-        typer.Option(help="Address of the scheduler of a Dask cluster that adds, as tls://scheduler:8786."),
+        str | None, typer.Option(help="Address of the scheduler of a Dask cluster that adds, as tls://scheduler:8786.")
     ] = None,
 ) -> None:
     """Find the few directions of a table that matter, privately.
@@ -180,11 +178,7 @@ def _confirm(doubts: list[str]) -> list[str]:
 
 
 def _run(
-    table: TableOptions,
-    options: EstimatorOptions,
-    given: Path | None,
-    cap_ledger: Path | None,
-    sure: bool,
+    table: TableOptions, options: EstimatorOptions, given: Path | None, cap_ledger: Path | None, sure: bool
 ) -> None:
     out = given or default_directory(options.estimator)
     again = (out / "model.json").exists()

@@ -67,9 +67,7 @@ RESPONSE = "arr_delay"
 FEATURES = ("month", "day", "dep_delay", "arr_time", "sched_arr_time", "air_time", "distance")
 
 
-def demo(
-    out: Annotated[Path, typer.Option(help="The report to write.", dir_okay=False)] = Path("report.html"),
-) -> None:
+def demo(out: Annotated[Path, typer.Option(help="The report to write.", dir_okay=False)] = Path("report.html")) -> None:
     """What explains the delay of 50,000 flights? A private answer, with its report.
 
     Spends epsilon = 1 at delta = 1e-6 on the built-in flights; the noise is cryptographic, so no two runs agree.

@@ -17,14 +17,7 @@ from sfumato.federated.remote import RemoteSites, Transport
 from sfumato.federated.simulation import Reducer, walk_sites
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.store import Journal
-from sfumato.federated.task import (
-    SitesTask,
-    SparseSites,
-    federated_task,
-    odd_sites,
-    refuse_unless_federated,
-    too_small,
-)
+from sfumato.federated.task import SitesTask, SparseSites, federated_task, odd_sites, refuse_unless_federated, too_small
 from sfumato.federated.terms import Terms
 from sfumato.hints import visible
 from sfumato.privacy.parameters import budget_of, relation_of

@@ -15,16 +15,7 @@ from sfumato.methods.about import PARAMETERS, About, Attack
 from sfumato.methods.base import Session
 from sfumato.privacy.curator import PaperCurator
 from sfumato.records import Response
-from sfumato.research.pencil import (
-    PENALTY,
-    Iterate,
-    Pencil,
-    arctan_edges,
-    class_slices,
-    cut,
-    moments_of,
-    paired,
-)
+from sfumato.research.pencil import PENALTY, Iterate, Pencil, arctan_edges, class_slices, cut, moments_of, paired
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.schema import Reader, word
 from sfumato.settings import adder_of

@@ -268,11 +268,7 @@ def printed_flow(
 
 
 def flow_as_printed(
-    session: Session,
-    estimator: Any,
-    queries: Sequence[BoundedSum],
-    pair: Matrices,
-    scales: tuple[float, float],
+    session: Session, estimator: Any, queries: Sequence[BoundedSum], pair: Matrices, scales: tuple[float, float]
 ) -> FloatArray:
     """`printed_flow` of an estimator's own fit: records as they are, nothing promised."""
     door = open_printed(session, estimator, FLOW_REASON, takes_rho=True)

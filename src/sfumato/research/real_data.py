@@ -145,11 +145,7 @@ SUPERMARKET = Study(
     "Standardising reads the data without privacy, as in the paper. The first version has three slices, ten features "
     "and delta = n^-1.01 where the newest has seven, seven and n^-1.1; it takes ten steps, here ceil(log n).",
     (
-        Row(
-            "epsilon = 2",
-            (2.0, "newest"),
-            {"Lasso-SIR": 0.868, "DP-SIni": 0.715, "DP-TRF": 0.710, "DP-SSIR": 0.747},
-        ),
+        Row("epsilon = 2", (2.0, "newest"), {"Lasso-SIR": 0.868, "DP-SIni": 0.715, "DP-TRF": 0.710, "DP-SSIR": 0.747}),
         Row(
             "first version, epsilon = 1",
             (1.0, "first"),
