@@ -22,20 +22,20 @@ from scipy.stats import norm
 
 from sfumato import Bounds, Budget, PrivateSIR
 from sfumato.audit import AuditResult, audit, gaussian_check
+from sfumato.audit.blackbox import markdown
 from sfumato.audit.controls import controls
 from sfumato.audit.devices import devices, published_fits
 from sfumato.audit.fits import FitAudit, audit_fit, cases
 from sfumato.audit.one_run import one_run, sir_canaries
 from sfumato.audit.releases import (
     RELATIONS,
+    OneRelease,
     queries,
-    release_of,
     selection_of,
     selections,
     worst_pair,
     worst_selection_pair,
 )
-from sfumato.audit.result import markdown
 from sfumato.audit.tracing import private_direction, raw_direction, roc_svg, trace
 from sfumato.privacy.noise import SeededNoise
 from sfumato.research.sums import example_queries
@@ -84,7 +84,7 @@ def releases(kept, given):
         for title, query in QUERIES.items():
             for relation in RELATIONS:
                 name = f"{title}, {relation}, epsilon = {epsilon:g}"
-                pair, mechanism = worst_pair(query, relation), release_of(query, relation, mu)
+                pair, mechanism = worst_pair(query, relation), OneRelease(query, relation, mu)
                 args = (mechanism, pair.d, pair.d_prime)
                 rows.append(kept.result(name, partial(audit, *args, mu, count)))
                 seed = int(1000 * epsilon) + len(rows)

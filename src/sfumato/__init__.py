@@ -91,7 +91,7 @@ def __dir__() -> list[str]:
 
 
 def _load_displays() -> Any:
-    return import_module("sfumato.report.notebook")
+    return import_module("sfumato.report.build")
 
 
 set_displays(_load_displays)  # here, above all layers: `report` reads estimators, and an estimator has a `report`

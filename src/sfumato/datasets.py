@@ -19,10 +19,7 @@ Domain = dict[str, tuple[float, float]]
 _FLIGHTS: Domain = {
     "month": (1, 12),
     "day": (1, 31),
-    "dep_delay": (
-        -60,
-        180,
-    ),  # minutes; from three hours on US rules call it significant
+    "dep_delay": (-60, 180),  # minutes; from three hours on US rules call it significant
     "arr_time": (1, 2400),  # hhmm
     "sched_arr_time": (1, 2400),
     "air_time": (0, 720),  # minutes; Honolulu, the farthest place served, is eleven hours away

@@ -15,7 +15,7 @@ def set_displays(load: Callable[[], Any]) -> None:
 
 
 def displays() -> Any:
-    """The module that makes displays: `sfumato.report.notebook`."""
+    """The module that makes displays: `sfumato.report.build`."""
     return _displays[0]()
 
 

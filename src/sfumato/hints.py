@@ -112,10 +112,6 @@ _NOTES = {
 def hint_of(name: str) -> Hint:
     """What the name of a column suggests.
 
-    Parameters
-    ----------
-    name : str
-
     Examples
     --------
     >>> hint_of("age_at_admission")
@@ -149,11 +145,7 @@ def visible(text: object) -> str:
 def cautions(epsilon: float, delta: float, n_records: int | None) -> tuple[str, ...]:
     """What should be confirmed before a fit, from public numbers alone; nothing where all is usual.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-    n_records : int or None
-        None where the number of records is private: then nothing is said of it.
+    `n_records` is None where the number of records is private: then nothing is said of it.
 
     Examples
     --------

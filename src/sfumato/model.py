@@ -32,7 +32,7 @@ from sfumato.privacy.ledger import Entry, Ledger, Mark
 from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.unit import RECORD, Unit, unit_from
 from sfumato.records import HASH_BUCKETS
-from sfumato.report.account import own_ledger
+from sfumato.report.words import own_ledger
 from sfumato.schema import LARGEST, LARGEST_WHOLE, Node, Sizes, checked, known_number, read_json, relation, texts
 from sfumato.sources.columns import Columns
 

@@ -58,15 +58,7 @@ class Tally:
 
 
 def first_rows(ids: Any, n_rows: int, rows: int) -> NDArray[np.bool_]:
-    """Which rows of a table count: the first `rows` of each person.
-
-    Parameters
-    ----------
-    ids : array or series
-        The person of each row.
-    n_rows : int
-        Rows of the table.
-    rows : int
+    """Which of the `n_rows` rows of a table count: the first `rows` of each person, whose ids stand row by row.
 
     Examples
     --------

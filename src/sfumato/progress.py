@@ -65,8 +65,4 @@ def started(purpose: str) -> None:
 def reading(parts: int) -> Callable[[], None]:
     """What to call after each of the parts of a pass over the records, from whichever thread reads it."""
     listener = _listener.get()
-    return _ignore if listener is None else lambda: listener.advanced(1.0 / parts)
-
-
-def _ignore() -> None:
-    """Nobody listens."""
+    return (lambda: None) if listener is None else lambda: listener.advanced(1.0 / parts)

@@ -6,8 +6,8 @@ from scipy.stats import norm
 
 from sfumato import Budget, InputError
 from sfumato.audit import audit, couple, gaussian_check
+from sfumato.audit.blackbox import epsilon_lower, mu_lower, privacy_lower, upper_rate
 from sfumato.audit.controls import controls, half_noise
-from sfumato.audit.result import epsilon_lower, mu_lower, privacy_lower, upper_rate
 from sfumato.privacy.accounting import gdp_delta
 from sfumato.privacy.noise import randomised_response, rounded_gaussian, rounded_laplace
 

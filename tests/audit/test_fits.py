@@ -8,9 +8,8 @@ import sfumato.research
 from sfumato import Bounds, Budget, PrivateSIR, PrivateSparseSIR
 from sfumato.audit import audit, fits
 from sfumato.audit.devices import devices, published_fits
-from sfumato.audit.fits import Case, audit_fit, shown, worst_fit_pair
+from sfumato.audit.fits import Case, Pick, audit_fit, log_ratio, realised, shown, worst_fit_pair
 from sfumato.audit.one_run import one_run, one_run_epsilon, sir_canaries
-from sfumato.audit.transcript import Pick, log_ratio, realised
 from sfumato.methods import pca, sir, sparse_pca, sparse_sir
 from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive

@@ -8,8 +8,7 @@ import pytest
 
 from sfumato import Bounds, Budget, PrivateSIR
 from sfumato.audit import fits
-from sfumato.audit.fits import Case, audit_person, grouped, worst_person
-from sfumato.audit.transcript import overheard, realised
+from sfumato.audit.fits import Case, audit_person, grouped, overheard, realised, worst_person
 from sfumato.privacy.noise import SeededNoise
 from sfumato.statistics.persons import PerPerson
 

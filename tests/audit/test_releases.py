@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import Budget
 from sfumato.audit import audit, couple, gaussian_check, releases
-from sfumato.audit.result import markdown
+from sfumato.audit.blackbox import markdown
 from sfumato.research.sums import example_queries
 from sfumato.sums import BoundedSum
 
@@ -47,7 +47,7 @@ def test_no_pair_moves_a_sum_beyond_its_bound_and_one_reaches_it(name, relation)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_release_adds_gaussian_noise_of_the_right_size_and_nothing_else(name, relation):
     pair, mu = pair_of(name, relation), BUDGET.mu()
-    check = gaussian_check(releases.release_of(QUERIES[name], relation, mu), pair.d, pair.d_prime, runs=400)
+    check = gaussian_check(releases.OneRelease(QUERIES[name], relation, mu), pair.d, pair.d_prime, runs=400)
     assert check is not None and check.p_value > 1e-4
     assert 0.8 * mu < check.mu_lower < mu
 
@@ -76,6 +76,6 @@ def test_a_selection_that_tells_more_is_caught():
 def test_coupled_releases_differ_by_the_contribution_alone():
     query = QUERIES["residual products"]
     pair = releases.worst_pair(query, "replace")
-    difference = couple(releases.release_of(query, "replace", 0.5), pair.d, pair.d_prime).difference
+    difference = couple(releases.OneRelease(query, "replace", 0.5), pair.d, pair.d_prime).difference
     exact = ((query.of(pair.d) - query.of(pair.d_prime)) * query.grid).ravel()
     assert np.allclose(difference, exact, rtol=1e-9)

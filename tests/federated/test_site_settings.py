@@ -9,8 +9,9 @@ import pytest
 
 from sfumato import Budget, InputError
 from sfumato.federated.site import answer_or_refuse, handle
-from sfumato.federated.site_settings import demand_kept, file_system_of, open_site
+from sfumato.federated.site_settings import demand_kept, open_site
 from sfumato.privacy.ledger import FileLedger
+from sfumato.privacy.ledger.disk import file_system_of
 
 
 @pytest.fixture

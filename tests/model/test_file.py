@@ -14,8 +14,8 @@ from sfumato.methods.reference import SIR
 from sfumato.model import FORMAT, format_json, load_inputs, load_model, save_model, standalone
 from sfumato.privacy.events import Gaussian, Laplace, NoGuarantee, RandomisedResponse, Selection
 from sfumato.privacy.ledger import Entry, FileLedger, Ledger, Mark
-from sfumato.report.account import marks_in
 from sfumato.report.build import build_document
+from sfumato.report.words import marks_in
 from sfumato.sources.columns import Columns
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.report import Heatmap, LedgerRow, Loading, Spectrum
 from sfumato.report.charts import heatmap_chart, ledger_chart, loading_chart, spectrum_chart
-from sfumato.report.figures import figure, figures
+from sfumato.report.document import figure, figures
 from sfumato.report.svg import RAMP, shorten, ticks
 
 NAN = math.nan

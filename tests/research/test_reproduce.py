@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from sfumato import SIR, InputError, subspace_distance
 from sfumato.cli.reproduce import reproduce
-from sfumato.research import catalogue, run
+from sfumato.research import run
+from sfumato.research import study as catalogue
 from sfumato.research.pages import colours, drawing, page, verdict
 from sfumato.research.printed_noise import step_noise
 from sfumato.research.study import Row, printed_table, summarise

@@ -5,9 +5,9 @@ claim, only refute it; how near it comes (the tightness) says how much would hav
 releases of one data set on the fit of its neighbour: then nothing else may differ.
 """
 
+from sfumato.audit.blackbox import AuditResult as AuditResult
 from sfumato.audit.blackbox import audit as audit
 from sfumato.audit.blackbox import couple as couple
 from sfumato.audit.blackbox import gaussian_check as gaussian_check
-from sfumato.audit.result import AuditResult as AuditResult
 from sfumato.audit.tape import Replayed as Replayed
 from sfumato.audit.tape import replay as replay

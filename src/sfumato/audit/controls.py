@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.audit.blackbox import Claim
 from sfumato.audit.hostile import Hostile, Private, Table, forges
-from sfumato.audit.releases import queries, release_of, worst_pair
+from sfumato.audit.releases import OneRelease, queries, worst_pair
 from sfumato.audit.tape import Replayed, record
 from sfumato.bounds import Bounds
 from sfumato.methods.about import BOX
@@ -53,7 +53,7 @@ def half_noise() -> Control:
     """The right mechanism with half the noise."""
     query = queries()["histogram of the response"]
     pair = worst_pair(query, "replace")
-    mechanism = release_of(query, "replace", 2.0 * BUDGET.mu())
+    mechanism = OneRelease(query, "replace", 2.0 * BUDGET.mu())
     return Control("noise halved", mechanism, pair.d, pair.d_prime, BUDGET.mu(), "half the noise the claim needs")
 
 

@@ -3,7 +3,7 @@
 Every value is within the declared domain (finite numbers, any name), so nothing may be refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -168,52 +168,25 @@ def _record(rng: np.random.Generator, other: FloatArray, responses: Sequence[Any
     return np.asarray(x), y
 
 
-class Zeros(Forge):
-    """Nothing but noise that happens to cancel the sum."""
+class Changed(Forge):
+    """Every number changed in the same way; of answers, codes of slices stay as they are unless `codes`."""
 
-    name = "zeros"
-
-    def release(self, honest: Release) -> FloatArray:
-        return np.zeros_like(honest.value)
-
-    def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
-        return np.zeros_like(honest)
-
-
-class Million(Forge):
-    """A million times as much."""
-
-    name = "times 1e6"
+    def __init__(self, name: str, change: Callable[[NDArray[Any]], NDArray[Any]], codes: bool = False) -> None:
+        self.name, self._change, self._codes = name, change, codes
 
     def release(self, honest: Release) -> FloatArray:
-        return honest.value * 1e6
+        return self._change(honest.value)
 
     def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
-        return honest if honest.dtype.kind == "i" else honest * 1e6
+        return self._change(honest) if self._codes or honest.dtype.kind != "i" else honest
 
 
-class Flipped(Forge):
-    """Counts and second moments below zero."""
-
-    name = "sign flipped"
-
-    def release(self, honest: Release) -> FloatArray:
-        return -honest.value
-
-    def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
-        return honest if honest.dtype.kind == "i" else -honest
-
-
-class Huge(Forge):
-    """The same huge number everywhere."""
-
-    name = "huge constant"
-
-    def release(self, honest: Release) -> FloatArray:
-        return np.full_like(honest.value, 1e18)
-
-    def answers(self, honest: NDArray[Any]) -> NDArray[Any]:
-        return honest if honest.dtype.kind == "i" else np.full_like(honest, 1e18)
+CHANGED = (
+    Changed("zeros", np.zeros_like, codes=True),  # noise that happens to cancel the sum
+    Changed("times 1e6", lambda values: values * 1e6),
+    Changed("sign flipped", np.negative),  # counts and second moments below zero
+    Changed("huge constant", lambda values: np.full_like(values, 1e18)),
+)
 
 
 class Shuffled(Forge):
@@ -236,5 +209,4 @@ class Shuffled(Forge):
 
 def forges(seed: int) -> tuple[Forge, ...]:
     """Every kind of release that a fit may be told, each forged kind after an honest one."""
-    kinds = (Zeros(), Million(), Flipped(), Huge(), Shuffled(seed))
-    return tuple(told for kind in kinds for told in (Forge(), kind))
+    return tuple(told for kind in (*CHANGED, Shuffled(seed)) for told in (Forge(), kind))

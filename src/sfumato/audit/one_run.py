@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from sfumato.audit.fits import Case
-from sfumato.audit.result import AuditResult
-from sfumato.audit.transcript import Answer, Transcript
+from sfumato.audit.blackbox import AuditResult
+from sfumato.audit.fits import Answer, Case, Transcript
 from sfumato.errors import InputError
 from sfumato.methods.sir import PrivateSIR
 from sfumato.privacy.noise import Noise, SeededNoise

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.audit.blackbox import audit
-from sfumato.audit.result import AuditResult
+from sfumato.audit.blackbox import AuditResult, audit
 from sfumato.bounds import Bounds
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
@@ -108,22 +107,20 @@ def queries() -> dict[str, BoundedSum]:
 def selections(known: Mapping[str, BoundedSum] | None = None) -> dict[str, BoundedSum]:
     """Those of the `known` queries (all of `queries` if not given) that are answered by a selection, not by sums."""
     chosen = queries() if known is None else known
-    return {name: query for name, query in chosen.items() if _is_selected(query)}
+    return {
+        name: query
+        for name, query in chosen.items()  # its kind says what a selection compares, or owes
+        if type(query).scores is not BoundedSum.scores or type(query).spread is not BoundedSum.spread
+    }
 
 
-def _is_selected(query: BoundedSum) -> bool:
-    """Whether its kind says what a selection compares, or owes."""
-    kind = type(query)
-    return kind.scores is not BoundedSum.scores or kind.spread is not BoundedSum.spread
-
-
-def worst_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES, seed: int = 0) -> Pair:
+def worst_pair(query: BoundedSum, relation: Relation) -> Pair:
     """Search a pool of extreme and random records for the neighbours between which the sum moves most.
 
     The pool holds points far outside every bound, on axes and diagonals, at the centre, and random ones, each with
     responses low, middle and high. Both data sets share five ordinary records.
     """
-    pool = _pool(n_features, seed)
+    pool = _pool()
     weights = np.broadcast_to(query.weights, query.shape).ravel()
     contributions = np.array([query.of(_rows(pool, [i])).ravel() for i in range(len(pool))]) * weights
     base = list(range(5))
@@ -171,26 +168,22 @@ class OneRelease:
         return np.asarray(curator.answer(Repeated(self.query, runs), "release").value.reshape(runs, -1))
 
 
-def release_of(query: BoundedSum, relation: Relation, mu: float) -> OneRelease:
-    """One Gaussian release of the query, as a mechanism to attack."""
-    return OneRelease(query, relation, mu)
-
-
 def selection_of(query: BoundedSum, relation: Relation, epsilon: float) -> Callable[[Records, Noise], IntArray]:
     """One pick of the largest score through the curator; epsilon-DP, as each pick has bounded range epsilon."""
     plan = Plan((Line("release", "audit", 1.0, "", "selection", rho=epsilon**2 / 8.0),))
-    budget, door = Budget.zcdp(plan.lines[0].rho), _Door(relation)
+    budget, settings = Budget.zcdp(plan.lines[0].rho), dict[int, Remembering]()
 
     def select(records: Records, noise: Noise) -> IntArray:
-        return door.open(records, plan, budget, noise).select(query, "release")
+        setting = settings.setdefault(id(records), Remembering(records))  # which holds on to the records
+        return Curator(setting, plan, Ledger(budget, relation, rehearsal=True), noise).select(query, "release")
 
     return select
 
 
-def worst_selection_pair(query: BoundedSum, relation: Relation, n_features: int = FEATURES, seed: int = 0) -> Pair:
+def worst_selection_pair(query: BoundedSum, relation: Relation) -> Pair:
     """Neighbours between which the gaps among the scores move most: what a selection reveals."""
-    pool = _pool(n_features, seed)
-    base = [int(i) for i in np.random.default_rng(seed).integers(0, len(pool), 5)]
+    pool = _pool()
+    base = [int(i) for i in np.random.default_rng(0).integers(0, len(pool), 5)]
     scores = np.array([query.scores(query.of(_rows(pool, [*base, i]))) for i in range(len(pool))], dtype=np.float64)
     if relation == "add-remove":
         moved = scores - query.scores(query.of(_rows(pool, base)))
@@ -201,26 +194,8 @@ def worst_selection_pair(query: BoundedSum, relation: Relation, n_features: int 
     return Pair(query, relation, _rows(pool, [*base, int(i)]), _rows(pool, [*base, int(j)]))
 
 
-class _Door:
-    """Fresh curators before the same few data sets."""
-
-    def __init__(self, relation: Relation) -> None:
-        self._relation: Relation = relation
-        self._settings: list[tuple[Records, Remembering]] = []
-
-    def open(self, records: Records, plan: Plan, budget: Budget, noise: Noise) -> Curator:
-        return Curator(self._setting(records), plan, Ledger(budget, self._relation, rehearsal=True), noise)
-
-    def _setting(self, records: Records) -> Remembering:
-        for known, setting in self._settings:
-            if known is records:
-                return setting
-        self._settings = [*self._settings[-3:], (records, Remembering(records))]
-        return self._settings[-1][1]
-
-
-def _pool(p: int, seed: int) -> Records:
-    rng = np.random.default_rng(seed)
+def _pool() -> Records:
+    rng, p = np.random.default_rng(0), FEATURES
     corners = np.vstack([np.eye(p), -np.eye(p), np.ones((1, p)), -np.ones((1, p)), rng.standard_normal((16, p))])
     points = np.vstack([rng.uniform(-0.5, 0.5, (5, p)), 1e6 * corners, corners, np.zeros((1, p)), 1e-9 * corners[:2]])
     responses = np.array([0.5, -1e9, -0.5, 1e9])
@@ -276,6 +251,6 @@ def audit_table(
                 if progress is not None:
                     progress(label)
                 pair = worst_pair(query, relation)
-                mechanism = release_of(query, relation, budget.mu())
+                mechanism = OneRelease(query, relation, budget.mu())
                 found.append(audit(mechanism, pair.d, pair.d_prime, budget.mu(), runs, confidence, name=label))
     return found

@@ -370,11 +370,7 @@ def _of_people(place: int, central: list[Run]) -> list[Run]:
 
 
 def replay_all(
-    pairs: int = 20,
-    *,
-    only: str = "",
-    seed: int = 0,
-    progress: Callable[[str], None] | None = None,
+    pairs: int = 20, *, only: str = "", seed: int = 0, progress: Callable[[str], None] | None = None
 ) -> list[Row]:
     """Replay every private estimator, method, relation, setting and kind of source on hostile neighbours.
 

@@ -363,14 +363,12 @@ def _course(fit: Callable[[Data], Any], data: Data, doors: Watch, devices: Calla
 
 def _exact(behind: Behind, query: BoundedSum) -> IntArray:
     """The exact sum; what adding it up once more warns of is not the fit's."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return behind.setting.sum(query)
 
 
 def _scores(query: BoundedSum, total: IntArray) -> FloatArray:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return np.asarray(query.scores(total), dtype=np.float64)
 
 

@@ -6,14 +6,12 @@ import typer
 
 from sfumato import __version__
 from sfumato.cli import audit, ledger
-from sfumato.cli.bounds import bounds_app
-from sfumato.cli.datasets import datasets_app, demo
 from sfumato.cli.federated import federated_app
-from sfumato.cli.fit import explain, fit
+from sfumato.cli.fit import bounds_app, explain, fit
 from sfumato.cli.local import local_app
 from sfumato.cli.reproduce import reproduce
 from sfumato.cli.results import compare, report, transform
-from sfumato.cli.serve import serve
+from sfumato.cli.start import datasets_app, demo, serve
 from sfumato.cli.terminal import CommandGroup
 
 EPILOG = (

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from sfumato.cli.output import new_file
-from sfumato.cli.terminal import show_progress, stdout
+from sfumato.cli.terminal import command_group, make_table, show_progress, stdout
 from sfumato.errors import BudgetError, InputError, as_usage
 
 if TYPE_CHECKING:
@@ -14,20 +15,10 @@ if TYPE_CHECKING:
     from sfumato.audit.replays import Row
     from sfumato.typing import FloatArray
 
-app = typer.Typer(help="Attack our own claims: what can an attacker prove?")
+app = command_group("Attack our own claims: what can an attacker prove?")
 
 Runs = Annotated[int, typer.Option(min=100, help="Runs on each of two neighbouring data sets.")]
 Delta = Annotated[float, typer.Option(help="Its delta.")]
-
-
-@app.callback(invoke_without_command=True)
-def group(context: typer.Context) -> None:
-    """Attack our own claims: what can an attacker prove about a release, and who can be traced?
-
-    No data of yours is needed, but for 'trace'.
-    """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 @app.command()
@@ -135,39 +126,23 @@ def _table(data: str, response: str) -> "tuple[FloatArray, FloatArray]":
 
 
 def _show(found: "list[AuditResult]", delta: float) -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("attacked")
-    for heading in ("claimed epsilon", "proved", "tightness"):
-        table.add_column(heading, justify="right")
-    table.add_column("claim")
+    rows = []
     for result in found:
         at = delta if result.delta is None else result.delta
         numbers = (f"{result.claimed_epsilon(at):.3g}", f"{result.audited_epsilon(at):.3g}", f"{result.tightness:.2f}")
-        table.add_row(Text(result.name), *numbers, "holds" if result.passed else "[bold red]false[/]")
-    stdout().print(table)
+        rows.append((Text(result.name), *numbers, "holds" if result.passed else "[bold red]false[/]"))
+    stdout().print(make_table(("attacked", ">claimed epsilon", ">proved", ">tightness", "claim"), rows))
     stdout().print(f"{found[0].runs} runs on each data set, {100 * found[0].confidence:.4g} % confidence.")
 
 
 def _show_replays(found: "list[Row]") -> None:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("fit", "relation", "source"):
-        table.add_column(heading)
-    for heading in ("pairs", "questions", "moved"):
-        table.add_column(heading, justify="right")
-    table.add_column("differs")
+    rows = []
     for row in found:
         numbers = (str(row.pairs), str(row.questions), f"{row.moved:.3f}")
         differs = Text("; ".join(row.findings) or "nothing", style="" if row.passed else "bold red")
-        table.add_row(Text(row.name), row.relation, row.way, *numbers, differs)
-    stdout().print(table)
+        rows.append((Text(row.name), row.relation, row.way, *numbers, differs))
+    headings = ("fit", "relation", "source", ">pairs", ">questions", ">moved", "differs")
+    stdout().print(make_table(headings, rows))
     total = sum(row.pairs for row in found)
     stdout().print(f"{total} pairs of neighbours; moved: the largest part of its sensitivity that any sum moved.")
     stdout().print("Fits that break their promise were replayed, too: all were caught.")

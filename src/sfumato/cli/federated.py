@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from sfumato.cli import options as cli
 from sfumato.cli.ledger import say_what_is_left
 from sfumato.cli.output import new_file
-from sfumato.cli.terminal import note, show_progress, stdout
+from sfumato.cli.terminal import command_group, make_table, note, show_progress, stdout
 from sfumato.errors import InputError, as_usage
+from sfumato.hints import visible
 from sfumato.study import EstimatorOptions, check_options, read_categories, read_kind, split_names
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.budget import Budget
     from sfumato.typing import FloatArray
 
-federated_app = typer.Typer(help="Fit across sites that may not pool their records.", no_args_is_help=True)
+federated_app = command_group("Fit across sites that may not pool their records.")
 Lower = Annotated[str, typer.Option(help="Lower bound of all features, or of each: a,b,c.")]
 Upper = Annotated[str, typer.Option(help="Upper bound of all features, or of each: a,b,c.")]
 SecondLower = Annotated[str, typer.Option(help="Lower bound of the columns of the second set (cca).")]
@@ -184,12 +186,10 @@ def server(
     needed = len(site) if minimum is None else minimum
     if not 1 <= needed <= len(site):
         raise InputError(f"minimum must be from 1 to the {len(site)} sites, got {minimum}.")
-    options = replace(
-        asked,
-        estimator=_sparse_or(asked.estimator, sparse),
-        relation=relation or "replace",
-        rows_per_person=rows_per_person,
-    )
+    if sparse and asked.estimator not in ("sir", "sparse-sir"):
+        raise InputError(f"sparse: it is for sir, not for {asked.estimator}; leave one of the two out.")
+    options = replace(asked, relation=relation or "replace", rows_per_person=rows_per_person)
+    options = replace(options, estimator="sparse-sir") if sparse else options
     check_options(options.member, options.special())
     made = _estimator(options, bounds_of(lower, upper), bounds_of(second_lower, second_upper), own_units)
 
@@ -200,7 +200,8 @@ def server(
     limits = Limits(wait, timeout, needed, least, leave_out, own_units, anew)
     found = coordinate(Address(host, port, ca, certificate, key), site, folder, made, limits, note)
     stdout().print(summarise_outcome(found), markup=False, soft_wrap=True)
-    _show(found["directions"], found.get("y_directions"))
+    for direction in (*found["directions"], *found.get("y_directions", ())):
+        stdout().print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
     note(f"report: {folder / 'result' / 'report.html'}")
 
 
@@ -270,19 +271,9 @@ def status(
 
 def _named(names: Sequence[str], directions: "FloatArray") -> "Table":
     """Directions with the names of their features, heaviest in the first first."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from sfumato.hints import visible
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("feature")
-    for k in range(len(directions)):
-        table.add_column(f"direction {k + 1}", justify="right")
-    for j in sorted(range(len(names)), key=lambda j: -abs(float(directions[0][j]))):
-        table.add_row(Text(visible(names[j])), *(f"{row[j]:+.4f}" for row in directions))
-    return table
+    headings = ["feature", *(f">direction {k + 1}" for k in range(len(directions)))]
+    order = sorted(range(len(names)), key=lambda j: -abs(float(directions[0][j])))
+    return make_table(headings, ([Text(visible(names[j])), *(f"{row[j]:+.4f}" for row in directions)] for j in order))
 
 
 def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Budget | None":
@@ -307,12 +298,6 @@ def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Bu
         return None if epsilon is None else Budget.approximate(epsilon, delta)
 
 
-def _sparse_or(estimator: str, sparse: bool) -> str:
-    if sparse and estimator not in ("sir", "sparse-sir"):
-        raise InputError(f"sparse: it is for sir, not for {estimator}; leave one of the two out.")
-    return "sparse-sir" if sparse else estimator
-
-
 IN_OWN_UNITS = ("sir", "save", "dr", "phd", "lda", "cca")
 
 
@@ -330,14 +315,6 @@ def _estimator(
         )
     check_options(options.member, {"second": second})
     return made.set_params(bounds=bounds, **({} if second is None else {"y_bounds": second}))
-
-
-def _show(directions: Any, others: Any = None) -> None:
-    """Directions, one on a line; those of a second table after them."""
-    tables: Sequence[Any] = (directions,) if others is None else (directions, others)
-    for table in tables:
-        for direction in table:
-            stdout().print(" ".join(f"{value:+.4f}" for value in direction), markup=False, soft_wrap=True)
 
 
 def bounds_of(lower: str, upper: str) -> "Bounds | None":

@@ -1,4 +1,7 @@
-"""`sfumato fit`: from a file to directions, a report and a model; `sfumato explain`: its plan, without any data."""
+"""`sfumato fit`: from a file to directions, a report and a model; `sfumato explain`: its plan, without any data.
+
+`sfumato bounds`: the file that tells a fit what is known about each feature without looking at the data.
+"""
 
 import sys
 import warnings
@@ -11,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli import options as cli
-from sfumato.cli.ledger import open_cap_ledger, say_what_is_left
-from sfumato.cli.output import Draft, default_directory, new_directory
+from sfumato.cli.ledger import say_what_is_left
+from sfumato.cli.output import Draft, default_directory, new_directory, new_file
 from sfumato.cli.results import RESULTS, write_model, write_report
-from sfumato.cli.terminal import Bar, command, note, show_progress, stdout
+from sfumato.cli.terminal import Bar, command, command_group, note, show_progress, stdout
 from sfumato.errors import InputError, PrivacyWarning, SfumatoError
 from sfumato.hints import cautions, hint_of
 from sfumato.progress import listening
@@ -26,6 +29,7 @@ from sfumato.study import (
     count_features,
     explain_fit,
     prepare,
+    quote_key,
     read_categories,
     read_kind,
     split_names,
@@ -36,7 +40,9 @@ if TYPE_CHECKING:
     from sfumato.methods.reporting import Origin
     from sfumato.privacy.ledger import FileLedger
     from sfumato.sources.files import FileSource
+    from sfumato.sources.table import Table
 
+bounds_app = command_group("Bounds of the features: what is known without the data.")
 ODD = {"identifier": "an identifier", "date": "a date", "code": "a code"}
 
 
@@ -68,12 +74,10 @@ def fit(
         bool, typer.Option("--yes", help="Do not ask where epsilon, delta or the number of records is unusual.")
     ] = False,
     memory: Annotated[
-        str | None,
-        typer.Option(help="How much memory to use, as 2GB; what does not fit is read again."),
+        str | None, typer.Option(help="How much memory to use, as 2GB; what does not fit is read again.")
     ] = None,
     cluster: Annotated[
-        str | None,
-        typer.Option(help="Address of the scheduler of a Dask cluster that adds, as tls://scheduler:8786."),
+        str | None, typer.Option(help="Address of the scheduler of a Dask cluster that adds, as tls://scheduler:8786.")
     ] = None,
 ) -> None:
     """Find the few directions of a table that matter, privately.
@@ -87,17 +91,17 @@ def fit(
     table = TableOptions(
         data,
         response,
-        split_names(second),
-        split_names(features),
-        read_categories(categorical),
-        bounds,
-        drop_missing,
-        read_kind(response_kind),
-        person,
-        memory,
-        cluster,
-        split_names(exclude),
-        decimal,
+        second=split_names(second),
+        features=split_names(features),
+        categorical=read_categories(categorical),
+        bounds=bounds,
+        drop_missing=drop_missing,
+        response_kind=read_kind(response_kind),
+        person=person,
+        memory=memory,
+        cluster=cluster,
+        exclude=split_names(exclude),
+        decimal=decimal,
     )
     options = table.options(replace(asked, rho=rho, seed=seed), relation, rows_per_person)
     if dry_run:
@@ -174,11 +178,7 @@ def _confirm(doubts: list[str]) -> list[str]:
 
 
 def _run(
-    table: TableOptions,
-    options: EstimatorOptions,
-    given: Path | None,
-    cap_ledger: Path | None,
-    sure: bool,
+    table: TableOptions, options: EstimatorOptions, given: Path | None, cap_ledger: Path | None, sure: bool
 ) -> None:
     out = given or default_directory(options.estimator)
     again = (out / "model.json").exists()
@@ -192,10 +192,11 @@ def _run(
             with show_progress("loading the library") as bar:
                 from sfumato.cli.show import show_document, show_files
                 from sfumato.methods.reporting import Origin
+                from sfumato.privacy import ledger as accounts
                 from sfumato.report.words import meanings
 
                 purpose = f"fit {table.title}" + (f" by {options.estimator}" if options.estimator != "sir" else "")
-                ledger = None if cap_ledger is None else open_cap_ledger(cap_ledger, purpose)
+                ledger = None if cap_ledger is None else accounts.FileLedger(cap_ledger, purpose=purpose)
                 origin = Origin(table.data, table.response or "", command())
                 fitted, shown = _fit(prepared, origin, ledger, draft, bar)
                 unseen, rare = (getattr(prepared[0], name, ()) for name in ("unseen_classes_", "rare_features_"))
@@ -294,3 +295,46 @@ def _notes() -> Iterator[None]:
         yield
     for warning in caught:
         note(str(warning.message))
+
+
+TEMPLATE = """\
+# Bounds of the features: fill in the smallest and largest value that each can sensibly take,
+#
+#     "age" = [0, 110]
+#
+# from what is known about the measurement: a law, a scale, a form, an earlier study. Never look them up in the
+# data: the smallest and largest value of a column are the values of two people. What lies outside is moved to the
+# nearest bound, so narrow bounds cost accuracy, never privacy. Lines of columns that are no features may stay; remove
+# those of features of which nothing is known: their bounds are then bought from the budget.
+
+[bounds]
+"""
+
+
+@bounds_app.command("init")
+def write_template(
+    data: Annotated[str, typer.Argument(help="CSV, Parquet, Arrow or Feather file, or a pattern.")],
+    out: Annotated[Path, typer.Option(help="The file to write.", dir_okay=False)] = Path("bounds.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    decimal: cli.Decimal = ".",
+) -> None:
+    """Write a template with the names of the columns, to be filled in by hand.
+
+    Only names are read: no value of the data is in the template.
+    """
+    if out.exists() and not force:
+        raise InputError(f"out: {out} exists and may hold your numbers; name another file, or replace it with --force.")
+    from sfumato.sources.formats import open_tables
+    from sfumato.sources.names import find
+
+    table = open_tables(find(data)[:1], decimal)[0]
+    with new_file(out) as draft:
+        draft.write_text(TEMPLATE + "".join(_bounds_line(table, name) for name in table.names), encoding="utf-8")
+    stdout().print(f"[bold]{out}[/]: fill in the numbers, then fit with --bounds {out}", soft_wrap=True)
+
+
+def _bounds_line(table: "Table", name: str) -> str:
+    key = quote_key(name)
+    if table.kind(name) in ("number", "truth"):
+        return f"{key} = []\n"
+    return f"# {key} is not numeric: leave it out, or declare its categories with --categorical\n"

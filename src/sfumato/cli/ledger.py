@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.terminal import note, stdout
+from sfumato.cli.terminal import command_group, note, stdout
 from sfumato.errors import InputError, as_usage
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.events import Event
     from sfumato.privacy.ledger import FileLedger, Mark
 
-app = typer.Typer(help="The account that all runs on the same records share.")
+app = command_group("The account that all runs on the same records share.")
 
 File = Annotated[Path, typer.Argument(help="The ledger file.", show_default=False)]
 Epsilon = Annotated[float | None, typer.Option(help="Epsilon of the cap.")]
@@ -27,16 +27,6 @@ Network = Annotated[
         "--allow-network", help="Allow a network disk, whose locks may not hold; one machine alone may write."
     ),
 ]
-
-
-@app.callback(invoke_without_command=True)
-def group(context: typer.Context) -> None:
-    """The account that all runs on the same records share: a cap, and every release ever made.
-
-    Create it once, then fit with --cap-ledger.
-    """
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 @app.command()
@@ -74,10 +64,9 @@ def show(
     releases: Annotated[bool, typer.Option("--releases", help="List every release, not only the runs.")] = False,
 ) -> None:
     """What was spent, by whom, when and why, and what is left."""
-    from sfumato.privacy.ledger import FileLedger
     from sfumato.privacy.ledger.admin import show as text
 
-    _say(text(FileLedger(path), entries=releases))
+    _say(text(_open(path), entries=releases))
 
 
 @app.command()
@@ -92,9 +81,7 @@ def verify(
 
     A file that was cut looks whole; a model, a report or an outcome that is newer than the cut shows it.
     """
-    from sfumato.privacy.ledger import FileLedger
-
-    ledger = FileLedger(path)
+    ledger = _open(path)
     noted = [*_of_models(model or ()), *_of_reports(report or ()), *_of_outcomes(outcome or (), ledger.id)]
     _say(ledger.verify(*(head or ()), *noted))
     say_what_is_left(ledger)
@@ -103,9 +90,7 @@ def verify(
 @app.command()
 def remaining(path: File) -> None:
     """The largest budget one more run can have."""
-    from sfumato.privacy.ledger import FileLedger
-
-    ledger = FileLedger(path)
+    ledger = _open(path)
     left = ledger.remaining()
     _say("nothing is left" if left is None else left.describe())
     say_what_is_left(ledger)
@@ -114,9 +99,7 @@ def remaining(path: File) -> None:
 @app.command()
 def close(path: File, run: Annotated[str, typer.Argument(help="The run, as 'show' names it.")]) -> None:
     """Give back what an interrupted run set aside and did not use; it can release nothing more."""
-    from sfumato.privacy.ledger import FileLedger
-
-    ledger = FileLedger(path)
+    ledger = _open(path)
     ledger.close(run)
     _say_state(f"run {run} is closed", ledger)
 
@@ -160,11 +143,10 @@ def merge(
     note("use the new ledger only from now on.")
 
 
-def open_cap_ledger(path: Path, purpose: str) -> "FileLedger":
-    """The ledger in a file that exists; what the run is for is written into it."""
+def _open(path: Path) -> "FileLedger":
     from sfumato.privacy.ledger import FileLedger
 
-    return FileLedger(path, purpose=purpose)
+    return FileLedger(path)
 
 
 def say_what_is_left(ledger: "FileLedger") -> None:
@@ -208,7 +190,7 @@ def _of_models(paths: Sequence[Path]) -> "list[Mark]":
 
 
 def _of_reports(paths: Sequence[Path]) -> "list[Mark]":
-    from sfumato.report.account import marks_in
+    from sfumato.report.words import marks_in
 
     found = []
     for path in paths:

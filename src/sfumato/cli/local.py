@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.output import new_file
-from sfumato.cli.terminal import note, show_progress, stdout
+from sfumato.cli.terminal import command_group, note, show_progress, stdout
 from sfumato.errors import InputError
 from sfumato.study import read_count, split_names
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.sources.table import Kind
 
 FORM = b"sfumato.form"
-local_app = typer.Typer(help="Private labels, randomised where they are: the analyst never sees a true one.")
+local_app = command_group("Private labels, randomised where they are: the analyst never sees a true one.")
 
 
 @local_app.command()

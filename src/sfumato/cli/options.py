@@ -156,8 +156,7 @@ BoundsFile = Annotated[
     ),
 ]
 Categorical = Annotated[
-    list[str] | None,
-    _option(STUDY, "Public categories of a feature, as ward=north|south; the first is the reference."),
+    list[str] | None, _option(STUDY, "Public categories of a feature, as ward=north|south; the first is the reference.")
 ]
 DropMissing = Annotated[
     bool,

@@ -26,10 +26,7 @@ def new_file(target: Path) -> Iterator[Path]:
     """
     if target.is_dir():
         raise InputError(f"out: {target} is a directory; name a file.")
-    parent = target.absolute().parent
-    if not parent.is_dir():
-        raise InputError(f"out: the directory {parent} does not exist; create it first.")
-    workshop = _workshop(parent, target.name)
+    workshop = _workshop(_parent_of(target), target.name)
     draft = workshop / target.name
     try:
         yield draft
@@ -167,9 +164,7 @@ def _demand_directory(target: Path) -> bool:
         raise InputError(f"out: {target} is a link to a place that does not exist; name another directory.")
     if target.exists() and not target.is_dir():
         raise InputError(f"out: {target} is a file; name a directory.")
-    parent = target.absolute().parent
-    if not parent.is_dir():
-        raise InputError(f"out: the directory {parent} does not exist; create it first.")
+    parent = _parent_of(target)
     try:
         target.mkdir()
     except FileExistsError:
@@ -177,6 +172,13 @@ def _demand_directory(target: Path) -> bool:
     except OSError as error:
         raise InputError(f"out: cannot write in {parent} ({error.strerror}); choose another place.") from None
     return True
+
+
+def _parent_of(target: Path) -> Path:
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise InputError(f"out: the directory {parent} does not exist; create it first.")
+    return parent
 
 
 def _workshop(parent: Path, name: str) -> Path:

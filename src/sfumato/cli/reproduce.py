@@ -77,7 +77,7 @@ def reproduce(
 def _list() -> None:
     """Every table and figure by paper, with its verdict, then the studies and what they need."""
     from sfumato.research import run
-    from sfumato.research.catalogue import by_paper
+    from sfumato.research.study import by_paper
 
     for paper, items in by_paper():
         stdout().print(paper, soft_wrap=True, markup=False, style="bold")

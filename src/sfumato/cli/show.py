@@ -13,9 +13,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.terminal import make_table
 from sfumato.hints import visible
-from sfumato.report.document import Document, Heatmap
-from sfumato.report.figures import figure, figures, percent, plural
+from sfumato.report.document import Document, Heatmap, figure, figures, percent, plural
 
 if TYPE_CHECKING:
     from sfumato.methods.explanation import Explanation
@@ -38,20 +38,16 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     if document.heatmap is not None:
         console.print(_picture(document.heatmap))
     console.print(_ledger(document))
-    console.print(_guarantee(document))
+    colour = "yellow" if document.rehearsal or document.guarantee.startswith("No ") else "green"
+    console.print(Panel(Text(document.guarantee), border_style=colour, title="guarantee", title_align="left"))
 
 
 def show_plan(console: Console, plan: "Explanation", title: str) -> None:
     """A plan: every release, before anything is read."""
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
-    table.add_column("release")
-    for heading in ("share", "epsilon alone", "noise / sensitivity"):
-        table.add_column(heading, justify="right")
-    table.add_column("sensitivity", style=QUIET)
-    for row in plan.rows():
-        table.add_row(*map(Text, row))
+    headings = ("release", ">share", ">epsilon alone", ">noise / sensitivity", "sensitivity")
+    rows = ([*map(Text, row[:-1]), Text(row[-1], style=QUIET)] for row in plan.rows())
     console.print()
-    console.print(table)
+    console.print(make_table(headings, rows, title))
     console.print(f"All {len(plan.plan.lines)} releases together: [bold]{plan.budget.describe()}[/].")
     show_forecast(console, plan)
 
@@ -61,12 +57,8 @@ def show_forecast(console: Console, plan: "Explanation") -> None:
     if not plan.has_forecast:
         return
     title = f"Expected distance to the true directions, by {plan.meaning}"
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
-    for heading in ("signal", "expected loss", "without privacy", "random directions"):
-        table.add_column(heading, justify="right")
-    for row in plan.expectations():
-        table.add_row(*map(Text, row))
-    console.print(table)
+    headings = (">signal", ">expected loss", ">without privacy", ">random directions")
+    console.print(make_table(headings, (map(Text, row) for row in plan.expectations()), title))
     for sentence in plan.advice():
         console.print(sentence, highlight=False, soft_wrap=True)
 
@@ -130,11 +122,6 @@ def _ledger(document: Document) -> RenderableType:
         cells = (figure(row.sensitivity), figure(row.noise_std), percent(row.share), figure(row.epsilon_alone))
         table.add_row(Text(row.purpose), *cells)
     return table
-
-
-def _guarantee(document: Document) -> RenderableType:
-    colour = "yellow" if document.rehearsal or document.guarantee.startswith("No ") else "green"
-    return Panel(Text(document.guarantee), border_style=colour, title="guarantee", title_align="left")
 
 
 def show_files(console: Console, files: Iterable[tuple[str, str]]) -> None:

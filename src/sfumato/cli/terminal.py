@@ -4,14 +4,16 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
@@ -19,9 +21,6 @@ from sfumato.errors import BudgetError, SfumatoError, describe_unexpected
 from sfumato.hints import visible
 from sfumato.progress import listening
 from sfumato.signals import endings, hear
-
-if TYPE_CHECKING:
-    pass
 
 PLAIN_WIDTH = 100
 """Width of tables that go to a file or a pipe."""
@@ -54,6 +53,16 @@ def _line(word: str, style: str, sentence: str) -> None:
 def _console(stream: TextIO) -> Console:
     width = None if stream.isatty() or "COLUMNS" in os.environ else PLAIN_WIDTH
     return Console(file=stream, width=width, highlight=False)
+
+
+def make_table(headings: Sequence[str], rows: Iterable[Iterable[str | Text]], title: str = "") -> Table:
+    """A table as commands show it; a heading that begins with '>' stands over numbers, which are set to the right."""
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    for heading in headings:
+        table.add_column(heading.removeprefix(">"), justify="right" if heading.startswith(">") else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 class Bar:
@@ -110,6 +119,18 @@ _words: list[str] = []
 def command() -> str:
     """The command that is being run, as it could be typed."""
     return shlex.join(["sfumato", *_words])
+
+
+def command_group(words: str) -> typer.Typer:
+    """A group of commands that shows its help where none of them is named."""
+
+    def show_help(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            typer.echo(context.get_help())
+
+    made = typer.Typer(help=words)
+    made.callback(invoke_without_command=True)(show_help)
+    return made
 
 
 class CommandGroup(TyperGroup):

@@ -12,26 +12,17 @@ import numpy as np
 from sklearn.base import clone
 
 from sfumato.errors import InputError
-from sfumato.federated.agreement import ComparedSites
-from sfumato.federated.own_units import OwnUnits, columns_of, in_own_units, refuse_unless_own, run_in_own_units
+from sfumato.federated.own_units import in_own_units, refuse_unless_own
 from sfumato.federated.remote import RemoteSites, Transport
-from sfumato.federated.simulation import Reducer, walk
+from sfumato.federated.simulation import Reducer, walk_sites
 from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.store import Journal
-from sfumato.federated.task import (
-    SitesTask,
-    SparseSites,
-    federated_task,
-    odd_sites,
-    refuse_unless_federated,
-    too_small,
-)
+from sfumato.federated.task import SitesTask, SparseSites, federated_task, odd_sites, refuse_unless_federated, too_small
 from sfumato.federated.terms import Terms
 from sfumato.hints import visible
-from sfumato.privacy.asking import drive
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, unit_of
-from sfumato.settings.federated import FederatedCurator, SiteLedger, SitesLostError, trust_of
+from sfumato.settings.federated import SiteLedger, SitesLostError, trust_of
 
 
 def fit_remote(
@@ -84,7 +75,8 @@ def fit_remote(
     try:
         task, ledger = _agree(fitted, remote, journal, sites, needed, least, own_units)
         try:
-            _walk(fitted, task, remote, ledger, needed, leave_out, own_units)
+            outcome = walk_sites(fitted, task, remote, remote.left_out, leave_out, own_units, needed=needed)
+            fitted._keep(outcome, ledger)
         except SitesLostError as error:
             raise SitesLostError(f"{error} Left out: {_named(remote.left_out) or 'nobody by name'}.") from None
     except Exception:
@@ -138,28 +130,6 @@ def _as_begun(facts: Mapping[str, SiteFacts], sizes: Mapping[str, int | None]) -
     """The facts of the sites that began the run; those of a site that is gone from another, as all must agree."""
     some = next(iter(facts.values()))
     return {site: facts.get(site) or replace(some, n_records=size) for site, size in sizes.items()}
-
-
-def _walk(
-    fitted: Any,
-    task: SitesTask | SparseSites,
-    remote: RemoteSites,
-    ledger: SiteLedger,
-    needed: int,
-    leave_out: bool,
-    own_units: bool,
-) -> None:
-    inside = OwnUnits(remote, columns_of(task), needed) if own_units else remote
-    watched = ComparedSites(inside, leave_out=leave_out and not own_units)
-    curator = FederatedCurator(watched, needed)
-    if isinstance(inside, OwnUnits):
-        for site in remote.sizes.keys() - inside.bounds.keys():
-            remote.left_out.setdefault(site, "did not answer while it was asked for units of its own.")
-        fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
-    else:
-        outcome = walk(task, curator)
-    fitted.disagreeing_ = {} if own_units else watched.disagreeing
-    fitted._keep(outcome, ledger)
 
 
 def _enough(remote: RemoteSites, needed: int) -> None:
@@ -228,11 +198,13 @@ def summarise_outcome(found: dict[str, Any]) -> str:
     return "\n".join(map(visible, [head, *spent, *lost]))
 
 
-def write_outcome(fitted: Any, folder: Path) -> None:
-    """Write ``report.html``, then ``outcome.json``: whoever waits for the outcome finds both."""
+def write_outcome(fitted: Any, folder: Path) -> dict[str, Any]:
+    """Write ``report.html``, then ``outcome.json``, whose content is returned: who waits for it finds both."""
     folder.mkdir(parents=True, exist_ok=True)
     fitted.report(folder / "report.html")
-    write_json(describe_outcome(fitted), folder)
+    found = describe_outcome(fitted)
+    write_json(found, folder)
+    return found
 
 
 def write_json(found: dict[str, Any], folder: Path) -> None:

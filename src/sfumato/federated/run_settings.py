@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from sfumato.bounds import Bounds
 from sfumato.errors import InputError
-from sfumato.federated.coordinator import describe_outcome, fit_remote, summarise_outcome, write_outcome
+from sfumato.federated.coordinator import fit_remote, summarise_outcome, write_outcome
 from sfumato.federated.remote import Transport
 from sfumato.federated.store import Journal
 from sfumato.federated.task import refuse_unless_federated
@@ -57,29 +57,22 @@ def fit_as_told(
     journal = Journal.resume(folder / "run.json", settings_of(estimator, limits), anew=limits.anew)
     say(f"waiting for {count} site(s).")
     network = meet(count, limits)
-    try:
-        fitted = fit_within(limits, estimator, network, journal)
-    except SitesLostError as error:
-        raise SitesLostError(f"{error} Start the run again, with the same folder, to go on with it.") from None
-    write_outcome(fitted, folder / "result")
+    again = "Start the run again, with the same folder, to go on with it."
+    found = write_outcome(fit_within(limits, estimator, network, journal, again), folder / "result")
     journal.forget()
-    found = describe_outcome(fitted)
     say(f"{summarise_outcome(found)}\nreport: {folder / 'result' / 'report.html'}")
     return found
 
 
-def fit_within(limits: Limits, estimator: PrivateReducer, network: Network, journal: Journal) -> PrivateReducer:
-    """Fit over the sites that a network met."""
-    return fit_remote(
-        estimator,
-        network,
-        network.sites,
-        minimum=limits.minimum,
-        run=journal,
-        least=limits.least,
-        leave_out=limits.leave_out,
-        own_units=limits.own_units,
-    )
+def fit_within(
+    limits: Limits, estimator: PrivateReducer, network: Network, journal: Journal, again: str
+) -> PrivateReducer:
+    """Fit over the sites that a network met; where too many are lost, `again` says how to go on."""
+    rules: dict[str, Any] = {"least": limits.least, "leave_out": limits.leave_out, "own_units": limits.own_units}
+    try:
+        return fit_remote(estimator, network, network.sites, minimum=limits.minimum, run=journal, **rules)
+    except SitesLostError as error:
+        raise SitesLostError(f"{error} {again}") from None
 
 
 def settings_of(estimator: PrivateReducer, limits: Limits) -> Mapping[str, Any]:

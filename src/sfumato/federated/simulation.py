@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.federated.agreement import ComparedSites
-from sfumato.federated.own_units import OwnUnits, columns_of, in_own_units, refuse_unless_own, run_in_own_units
+from sfumato.federated.own_units import Askable, OwnUnits, columns_of, in_own_units, refuse_unless_own, run_in_own_units
 from sfumato.federated.site_facts import describe_site, site_noise
 from sfumato.federated.task import (
     SitesTask,
@@ -31,7 +31,7 @@ from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.release import Release
 from sfumato.settings.central import one_blas_thread
-from sfumato.settings.federated import FederatedCurator, SiteLedger, Trust, open_site, trust_of
+from sfumato.settings.federated import FederatedCurator, SiteLedger, Sites, Trust, open_site, trust_of
 from sfumato.sources import ArraySource, ResponseKind, Source
 from sfumato.sources.files import open_source
 from sfumato.sources.formats import open_tables
@@ -147,22 +147,43 @@ def fit_sites(
         doors[name] = open_site(OneThread(source), plan, ledgers[name], noises[name], trust, name)
     sizes = {name: describe_site(source, relation, unit.kind).n_records for name, source in sources.items()}
     here = InProcess(doors, sizes)
-    inside = OwnUnits(here, columns_of(task)) if own_units else here
-    watched = ComparedSites(inside, leave_out=leave_out and trust.share == 1 and not own_units)
-    curator = FederatedCurator(watched, weigh=trust.share == 1)
-    if isinstance(inside, OwnUnits):
-        fitted.local_, outcome = inside.bounds, drive(run_in_own_units(task), curator)
-    else:
-        outcome = walk(task, curator)
-    # shares cannot be told apart by site, and in units of their own sites differ by the noise of their centres
-    fitted.disagreeing_ = watched.disagreeing if trust.share == 1 and not own_units else {}
+    outcome = walk_sites(fitted, task, here, {}, leave_out, own_units, whole=trust.share == 1)
     fitted._keep(outcome, next(iter(ledgers.values())))
     fitted.ledgers_ = ledgers
     return fitted
 
 
-def walk(task: SitesTask | SparseSites, curator: FederatedCurator) -> Any:
-    """Walk the plan; what it returns is what the estimator keeps. Of a sparse fit sites vote between its questions."""
+class AskableSites(Sites, Askable, Protocol):
+    """Sites that answer the same question or one of their own."""
+
+
+def walk_sites(
+    fitted: Any,
+    task: SitesTask | SparseSites,
+    sites: AskableSites,
+    lost: dict[str, str],
+    leave_out: bool,
+    own_units: bool,
+    *,
+    needed: int = 1,
+    whole: bool = True,
+) -> Any:
+    """Walk the plan over sites; what comes of it is what the estimator keeps. Of a sparse fit sites vote in between.
+
+    Sites that have no units of their own in the end are noted in `lost`. At least `needed` must answer; `whole` says
+    that each adds all its noise, not a share of it.
+    """
+    inside = OwnUnits(sites, columns_of(task), needed) if own_units else sites
+    # shares cannot be told apart by site, and in units of their own sites differ by the noise of their centres
+    compared = whole and not own_units
+    watched = ComparedSites(inside, leave_out=leave_out and compared)
+    curator = FederatedCurator(watched, needed, weigh=whole)
+    fitted.disagreeing_ = watched.disagreeing if compared else {}
+    if isinstance(inside, OwnUnits):
+        fitted.local_ = inside.bounds
+        for site in sites.sizes.keys() - inside.bounds.keys():
+            lost.setdefault(site, "did not answer while it was asked for units of its own.")
+        return drive(run_in_own_units(task), curator)
     return drive(run_sparse_sites(task, curator) if isinstance(task, SparseSites) else task.run(), curator)
 
 

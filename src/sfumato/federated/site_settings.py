@@ -11,6 +11,7 @@ from sfumato.errors import InputError
 from sfumato.federated.site import LOG, Site
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import FileLedger
+from sfumato.privacy.ledger.disk import MOUNTS, file_system_of
 from sfumato.sources import response_kind_of
 from sfumato.sources.files import open_source
 from sfumato.sources.names import find
@@ -89,7 +90,6 @@ class Notes:
 
 SHORT_LIVED = frozenset({"tmpfs", "ramfs", "overlay", "overlayfs", "aufs"})
 """File systems in memory, and the layers of a container."""
-MOUNTS = Path("/proc/self/mountinfo")
 
 
 def demand_kept(config: Mapping[str, Any], passing: Path, mounts: Path = MOUNTS) -> None:
@@ -106,12 +106,3 @@ def demand_kept(config: Mapping[str, Any], passing: Path, mounts: Path = MOUNTS)
             raise InputError(f"{key}: {path} is in {passing}, which jobs share and clean; put it elsewhere.")
         if file_system_of(place, mounts) in SHORT_LIVED:
             raise InputError(f"{key}: {path} is gone when this container or machine ends; keep it on a volume.")
-
-
-def file_system_of(place: Path, mounts: Path = MOUNTS) -> str:
-    """The kind of file system a place is on; empty where the machine does not tell (it is not Linux)."""
-    kinds = {}
-    for line in mounts.read_text(encoding="utf-8").splitlines() if mounts.exists() else ():
-        mount, _, source = line.partition(" - ")
-        kinds[Path(mount.split(" ")[4].replace("\\040", " "))] = source.split(" ")[0]
-    return next((kinds[parent] for parent in (place, *place.parents) if parent in kinds), "")

@@ -49,13 +49,13 @@ class Store:
         """Note which ledger the site uses, and how far it went."""
         if mark is not None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            self._write(self._folder / "ledger.json", dump_json(asdict(mark)).encode())
+            write_whole(self._folder / "ledger.json", dump_json(asdict(mark)))
 
     def begin(self, run: str, terms: dict[str, Any], account: str) -> None:
         """Remember accepted terms and the run of the ledger they were reserved under."""
         (self._folder / run).mkdir(parents=True, exist_ok=True)
         sync(self._folder)
-        self._write(self._folder / run / "terms.json", dump_json({"terms": terms, "account": account}).encode())
+        write_whole(self._folder / run / "terms.json", dump_json({"terms": terms, "account": account}))
 
     def terms(self, run: str) -> tuple[dict[str, Any], str] | None:
         """Accepted terms and their run of the ledger; None for an unknown run."""
@@ -90,29 +90,25 @@ class Store:
         sync(self._folder / run)  # before anything is charged: a power cut must not forget that it was
 
     def keep(self, run: str, line: str, value: FloatArray) -> None:
-        """Store the answer before it is sent."""
-        # Whole or absent, also after a power cut: a half-written answer would be sent as if it were the one paid for.
-        target = self._path(run, line, "npy")
-        part = target.with_suffix(".part")
-        with open(part, "wb") as file:
-            np.save(file, value, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
-        sync(target.parent)
+        """Store the answer before it is sent: a half-written one would be sent as if it were the one paid for."""
+        write_whole(self._path(run, line, "npy"), value)
 
     def _path(self, run: str, line: str, kind: str) -> Path:
         return self._folder / run / f"{re.sub('[^a-z0-9]', '-', line)}.{kind}"
 
-    @staticmethod
-    def _write(path: Path, text: bytes) -> None:
-        part = path.with_suffix(f".{os.getpid()}.part")  # of two processes, each writes its own
-        with open(part, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-        sync(path.parent)
+
+def write_whole(path: Path, content: str | FloatArray) -> None:
+    """Write text or numbers to a file that is whole or absent, also after a power cut."""
+    part = path.with_suffix(f".{os.getpid()}.part")  # of two processes, each writes its own
+    with open(part, "wb") as file:
+        if isinstance(content, str):
+            file.write(content.encode())
+        else:
+            np.save(file, content, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+    sync(path.parent)
 
 
 class RunLedger(FileLedger):
@@ -256,10 +252,4 @@ class Journal:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         data = {"run": self.run, "settings": self._settings, "heard": self._heard}
         data |= {"members": self.members, "accepted": self.accepted, "abandoned": self.abandoned}
-        part = self._path.with_suffix(".part")
-        with part.open("w", encoding="utf-8") as file:
-            json.dump(data, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, self._path)
-        sync(self._path.parent)
+        write_whole(self._path, json.dumps(data))

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.errors import InputError
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.events import Event
-from sfumato.privacy.ledger import Entry
+from sfumato.privacy.ledger.memory import SEEDED, Entry
 from sfumato.privacy.noise import Noise, SecureNoise
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import is_finite
@@ -57,11 +56,6 @@ class Randomiser(ABC):
     @abstractmethod
     def randomize(self, y: Any, noise: Noise | None = None) -> "Answers":
         """The randomised answers to values `y`, each drawn on its own. The values themselves go nowhere else."""
-
-    @property
-    def epsilon_spent(self) -> float:
-        """Epsilon of one answer at `delta`, by the accountant."""
-        return total_epsilon((self.event,), self.delta)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +125,7 @@ class LocalLedger:
     def guarantee(self) -> str:
         """The guarantee in one sentence, or why there is none."""
         if self.rehearsal:
-            return "No privacy guarantee: the noise was seeded for rehearsal; fit again with random_state=None."
+            return SEEDED
         cost = f"epsilon = {self.total():.10g}" + (f", delta = {self.delta:.3g}" if self.delta else " (pure)")
         before = "Every answer was randomised on its owner's device before it left"
         return f"{before}: {cost}{self.answers}, for {self.protects}."
@@ -163,8 +157,3 @@ def one_value_each(y: Any) -> FloatArray:
 def source_of(noise: Noise | None) -> Noise:
     """The operating system's entropy unless a rehearsal asks for seeded noise."""
     return SecureNoise() if noise is None else noise
-
-
-def plain(values: NDArray[Any]) -> list[Any]:
-    """A list for a form."""
-    return [value.item() if hasattr(value, "item") else value for value in values]

@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.errors import InputError
-from sfumato.report.account import account_of
-from sfumato.report.document import Loading
-from sfumato.report.figures import MISSING
-from sfumato.report.words import feature_names, loadings_of
+from sfumato.report.document import MISSING, Loading
+from sfumato.report.words import account_of, feature_names, loadings_of
 from sfumato.steps.subspace import principal_angles
 from sfumato.typing import FloatArray
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
 from sfumato.report import svg
-from sfumato.report.document import Heatmap, LedgerRow, Loading, Spectrum, WhatIf
-from sfumato.report.figures import figure, figures, percent, plural
+from sfumato.report.document import Heatmap, LedgerRow, Loading, Spectrum, WhatIf, figure, figures, percent, plural
 
 
 def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
@@ -147,6 +146,7 @@ def _loading_row(
     y, step = band
     value, error = svg.tame(loading.values[direction]), abs(svg.tame(loading.errors[direction]))
     clear = not errors_known or (abs(value) > 2 * error and math.isfinite(loading.errors[direction]))
+    plus_minus = f" ± {figure(loading.errors[direction])}" if math.isfinite(loading.errors[direction]) else ""
     bar = svg.tag(
         "rect",
         x=min(x(0), x(value)),
@@ -158,7 +158,7 @@ def _loading_row(
         data_error=svg.exact(loading.errors[direction]),
     )
     marks = [
-        svg.tag("title", svg.escape(f"{loading.feature}: {text}{_plus_minus(loading.errors[direction])}")),
+        svg.tag("title", svg.escape(f"{loading.feature}: {text}{plus_minus}")),
         svg.text(svg.shorten(loading.feature, 124), 126, y + 4, "end"),
         bar,
         _whisker(loading.values[direction], error, y, limit, x),
@@ -169,10 +169,6 @@ def _loading_row(
 
 def _some_error(loadings: Sequence[Loading]) -> bool:
     return any(math.isfinite(error) for loading in loadings for error in loading.errors)
-
-
-def _plus_minus(error: float) -> str:
-    return f" ± {figure(error)}" if math.isfinite(error) else ""
 
 
 def _whisker(value: float, error: float, y: float, limit: float, x: svg.Scale) -> str:
@@ -263,7 +259,8 @@ def what_if_chart(what_if: WhatIf) -> str:
     >>> what_if_chart(seen).count('data-value="0.2"')
     1
     """
-    losses = [value for row in (*what_if.losses, what_if.plain) for value in _drawable(row) if value > 0]
+    # those that can be drawn on a logarithmic axis
+    losses = [loss for row in (*what_if.losses, what_if.plain) for loss in row if math.isfinite(loss) and loss > 0]
     low, high = _decade(min(losses, default=0.01), down=True), _decade(max(losses, default=1.0), down=False)
     x, y = _log(what_if.budgets[0], what_if.budgets[-1], LEFT, RIGHT), _log(low, high, BOTTOM, TOP)
     row, column = what_if.here
@@ -278,11 +275,6 @@ def what_if_chart(what_if: WhatIf) -> str:
     shown = f"{what_if.budget_name} = {figure(what_if.budgets[column], trim=True)}"
     desc = f"{len(what_if.sizes)} curves; this run: {what_if.sizes[row]:,} records, {shown}."
     return svg.frame("whatif", BOTTOM + 46, "Expected loss at other budgets and sizes", desc, marks)
-
-
-def _drawable(values: Sequence[float]) -> list[float]:
-    """The values that can be drawn on a logarithmic axis."""
-    return [value for value in values if math.isfinite(value)]
 
 
 def _log(low: float, high: float, start: float, stop: float) -> svg.Scale:

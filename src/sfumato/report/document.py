@@ -1,4 +1,4 @@
-"""The report as data: what a reader may see.
+"""The report as data, what a reader may see, and how its numbers are written.
 
 A `Document` holds released values and words only, as tuples and strings, never arrays or records. Whoever
 builds it has already gone through the one door, so rendering is post-processing and costs no privacy.
@@ -10,10 +10,15 @@ and a report that fails after the budget is spent helps nobody. Such a number is
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
 from sfumato.errors import InputError
+
+MISSING = "—"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_PLAIN = range(-4, 6)  # decimal exponents that read better without powers of ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +72,7 @@ class Heatmap:
             _require(all(a < b for a, b in pairwise(edges)), f"{name} must increase.")
         rows, columns = len(self.x_edges) - 1, len(self.y_edges) - 1
         _require(len(self.counts) == rows, "counts must have one row per x bin.")
-        _require(
-            all(len(row) == columns for row in self.counts),
-            "counts must have one entry per y bin in each row.",
-        )
+        _require(all(len(row) == columns for row in self.counts), "counts must have one entry per y bin in each row.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +193,8 @@ class Document:
     command: str = ""
 
     def __post_init__(self) -> None:
-        _require(
-            len({len(loading.values) for loading in self.loadings}) <= 1,
-            "loadings must all have the same number of directions.",
-        )
+        counts = {len(loading.values) for loading in self.loadings}
+        _require(len(counts) <= 1, "loadings must all have the same number of directions.")
 
     @property
     def n_directions(self) -> int:
@@ -214,3 +214,73 @@ class Document:
 def _require(holds: bool, message: str) -> None:
     if not holds:
         raise InputError(message)
+
+
+def figure(value: float | None, digits: int = 3, *, trim: bool = False) -> str:
+    """Write one number to `digits` significant digits, with a true minus sign; a dash if it is not finite.
+
+    Examples
+    --------
+    >>> figure(0.41235), figure(-12345.6), figure(1.5e-9), figure(float("nan"))
+    ('0.412', '−12,346', '1.50×10⁻⁹', '—')
+    >>> figure(0.5), figure(0.5, trim=True)
+    ('0.500', '0.5')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    if int(exponent) in _PLAIN:
+        return _tidy(f"{value:,.{max(0, digits - 1 - int(exponent))}f}", trim)
+    return f"{_tidy(mantissa, trim)}×10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def figures(values: Iterable[float], digits: int = 3) -> tuple[str, ...]:
+    """Write a column of numbers with common decimals, set by the largest, so that they align.
+
+    Examples
+    --------
+    >>> figures([0.5, -0.01234, 0.0])
+    ('0.500', '−0.012', '0.000')
+    """
+    column = tuple(map(float, values))
+    peak = max((abs(value) for value in column if math.isfinite(value)), default=0.0)
+    exponent = int(f"{peak:.{digits - 1}e}".split("e")[1])
+    if exponent not in _PLAIN:
+        return tuple(figure(value, digits) for value in column)
+    decimals = max(0, digits - 1 - exponent)
+    return tuple(
+        _tidy(f"{round(value, decimals) + 0.0:,.{decimals}f}") if math.isfinite(value) else MISSING for value in column
+    )
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.25), percent(0.0004)
+    ('25.0%', '0.04%')
+    """
+    if not math.isfinite(share) or abs(share) < 0.0005:
+        return figure(100 * share, 1) + "%" * math.isfinite(share)
+    return f"{share:.1%}".replace("-", "−")
+
+
+def plural(words: str) -> str:
+    """More than one of them.
+
+    Examples
+    --------
+    >>> plural("singular value"), plural("pair of directions"), plural("coefficients")
+    ('singular values', 'pairs of directions', 'coefficients')
+    """
+    noun, of, rest = words.partition(" of ")
+    return words if noun.endswith("s") else f"{noun}s{of}{rest}"
+
+
+def _tidy(text: str, trim: bool = False) -> str:
+    if trim and "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return text.replace("-", "−")

@@ -6,6 +6,7 @@ forbids the browser to try. Whatever comes from the data set (feature names, lab
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -13,25 +14,14 @@ from markupsafe import Markup
 
 from sfumato.hints import visible
 from sfumato.report import charts, svg
-from sfumato.report.document import Document, Loading
-from sfumato.report.figures import figure, figures, percent, plural
+from sfumato.report.document import Document, Loading, figure, figures, percent, plural
 
 SHOWN = 20
 """Features that are drawn at once; those that weigh less are folded away."""
 
 
 def render(document: Document) -> str:
-    """Write a document as a self-contained HTML page.
-
-    Parameters
-    ----------
-    document : Document
-        Released values only; see `sfumato.report.document`.
-
-    Returns
-    -------
-    str
-        The whole page. Writing it to a file is left to the caller.
+    """Write a document as a self-contained HTML page; to put it into a file is left to the caller.
 
     Examples
     --------
@@ -50,7 +40,7 @@ def render(document: Document) -> str:
             loading_charts=_loading_charts(document, document.loadings[:SHOWN]),
             shown=SHOWN,
             other_charts=_loading_charts(document, document.loadings[SHOWN:]),
-            loading_table=_loading_table(document),
+            loading_table=loading_table(document.loadings),
             spectrum_chart=Markup(charts.spectrum_chart(document.spectrum)) if document.spectrum else None,
             what_if_chart=Markup(charts.what_if_chart(document.what_if)) if document.what_if else None,
             heatmap_chart=Markup(charts.heatmap_chart(document.heatmap)) if document.heatmap else None,
@@ -83,22 +73,11 @@ def templates(package: str = "sfumato.report", folder: str = ".") -> Environment
     return environment
 
 
-def _loading_table(document: Document) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
+def loading_table(rows: Sequence[Loading]) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
     """One row per feature; per direction the value and its error, as written and exact."""
-    columns = [
-        (
-            figures(row.values[k] for row in document.loadings),
-            figures((row.errors[k] for row in document.loadings), 2),
-        )
-        for k in range(document.n_directions)
-    ]
-    return [
-        (
-            row.feature,
-            [
-                (values[i], errors[i], svg.exact(row.values[k]), svg.exact(row.errors[k]))
-                for k, (values, errors) in enumerate(columns)
-            ],
-        )
-        for i, row in enumerate(document.loadings)
-    ]
+    columns = []
+    for k in range(len(rows[0].values) if rows else 0):
+        values, errors = [row.values[k] for row in rows], [row.errors[k] for row in rows]
+        exact = map(svg.exact, values), map(svg.exact, errors)
+        columns.append(list(zip(figures(values), figures(errors, 2), *exact, strict=True)))
+    return [(row.feature, [column[i] for column in columns]) for i, row in enumerate(rows)]

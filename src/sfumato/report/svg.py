@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from itertools import accumulate
 
-from sfumato.report.figures import figure
+from sfumato.report.document import figure
 
 WIDTH = 440.0
 INK, MUTED, RULE = "currentColor", "var(--muted,#6b6861)", "var(--rule,#d9d4c7)"
@@ -57,7 +57,7 @@ def tag(name: str, content: str = "", /, **attributes: Attribute) -> str:
     >>> tag("rect", x=1.0, data_value="0.5", class_="bar")
     '<rect x="1" data-value="0.5" class="bar"/>'
     """
-    pairs = "".join(f' {_name(key)}="{_attribute(value)}"' for key, value in attributes.items())
+    pairs = "".join(f' {key.rstrip("_").replace("_", "-")}="{_written(value)}"' for key, value in attributes.items())
     return f"<{name}{pairs}>{content}</{name}>" if content else f"<{name}{pairs}/>"
 
 
@@ -191,9 +191,5 @@ def _letter_width(letter: str) -> float:
     return 9.0 if letter.isupper() else 7.6
 
 
-def _name(key: str) -> str:
-    return key.rstrip("_").replace("_", "-")
-
-
-def _attribute(value: Attribute) -> str:
+def _written(value: Attribute) -> str:
     return escape(value) if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")

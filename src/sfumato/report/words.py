@@ -1,21 +1,25 @@
-"""What a report says of each method: its name, what its numbers mean, and the loadings of its features."""
+"""What a report says of a fit: its method, what its numbers mean, the loadings of its features, and its account."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sfumato import __version__
 from sfumato.bounds import Bounds, by_column
+from sfumato.local.answers import LocalLedger
 from sfumato.methods.about import About
 from sfumato.methods.reporting import Origin
-from sfumato.report.account import Account
-from sfumato.report.document import Loading
-from sfumato.report.figures import MISSING, plural
+from sfumato.privacy.accounting import total_epsilon
+from sfumato.privacy.ledger import Entry, Ledger, Mark
+from sfumato.privacy.parameters import budget_of
+from sfumato.privacy.unit import Unit
+from sfumato.report.document import MISSING, LedgerRow, Loading, plural
 from sfumato.typing import FloatArray, IntArray
 
 
@@ -175,3 +179,91 @@ def _rows(
 def floats(values: FloatArray) -> tuple[float, ...]:
     """Plain numbers."""
     return tuple(float(value) for value in values)
+
+
+_MARK = "ledger {}; head after this fit {}"
+RELATIONS = {"replace": "replace one", "add-remove": "add or remove one"}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a report says of a ledger."""
+
+    budget: str
+    neighbours: str
+    guarantee: str
+    total: str
+    rows: tuple[LedgerRow, ...]
+    rehearsal: bool
+    mark: str = ""
+    date: str = ""
+
+
+def account_of(estimator: Any) -> Account:
+    """The account of a fitted estimator: of its own releases, not of others on the same file."""
+    ledger = estimator.ledger_
+    if isinstance(ledger, LocalLedger):
+        return _on_devices(ledger)
+    own = own_ledger(estimator)
+    return Account(
+        budget=own.budget.describe(),
+        neighbours=f"{RELATIONS[own.relation]} {own.protects}{_rows_of(own.unit)}",
+        guarantee=own.guarantee,
+        total=f"All releases together: {own.budget.describe()}",
+        rows=_ledger_rows(own.entries, own.budget.delta or 1e-6),
+        rehearsal=own.rehearsal,
+        mark="" if own.mark is None else _MARK.format(own.mark.ledger, own.mark.head),
+        date=own.entries[-1].at[:10] if own.entries else "",
+    )
+
+
+def own_ledger(estimator: Any) -> Ledger:
+    """The account of this fit alone, whichever ledger it was written to."""
+    ledger: Ledger = estimator.ledger_
+    return ledger.of_this_run(budget_of(estimator.epsilon, estimator.delta, estimator.rho))
+
+
+def marks_in(page: str) -> list[Mark]:
+    """The marks that a report shows; the places in the file are not shown.
+
+    >>> marks_in("..., written to ledger 0a1b; head after this fit " + 64 * "0")[0].ledger
+    '0a1b'
+    """
+    return [Mark(ledger, head, 0) for ledger, head in re.findall(_MARK.format("([0-9a-f]+)", "([0-9a-f]{64})"), page)]
+
+
+def _rows_of(unit: Unit) -> str:
+    if unit.rows is None:
+        return ""
+    return f" with up to {unit.rows} row{'s' if unit.rows > 1 else ''}{' (declared)' if unit.declared else ''}"
+
+
+def _on_devices(ledger: LocalLedger) -> Account:
+    spent = f"epsilon = {ledger.spent():.10g}" + (f", delta = {ledger.delta:.3g}" if ledger.delta else " (pure)")
+    times = ledger.unit.factor
+    answers = "one answer and pays once" if times == 1 else f"up to {times} answers and pays for all of them"
+    return Account(
+        budget=f"{spent}, each person",
+        neighbours=f"any other value of {re.split('[;(]', ledger.protects)[0].strip()}",
+        guarantee=ledger.guarantee,
+        total=f"Every person gives {answers}: {spent}",
+        rows=_ledger_rows(ledger.entries, ledger.delta),
+        rehearsal=ledger.rehearsal,
+    )
+
+
+def _ledger_rows(entries: Iterable[Entry], delta: float) -> tuple[LedgerRow, ...]:
+    listed = tuple(entries)
+    whole = sum(entry.share for entry in listed) or 1.0
+    return tuple(
+        LedgerRow(
+            purpose=entry.purpose,
+            query=entry.query,
+            mechanism=type(entry.event).__name__,
+            sensitivity=entry.sensitivity,
+            noise_std=entry.noise_std,
+            epsilon_alone=total_epsilon((entry.event,), delta),
+            share=entry.share / whole,
+        )
+        for entry in listed
+    )

@@ -9,7 +9,7 @@ from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
 from sfumato.methods.about import COMPONENTS as PRINCIPAL
 from sfumato.methods.about import PARAMETERS, SUPPORT, About, number_or
-from sfumato.methods.base import Session, bounds_only, common_scale, open_session
+from sfumato.methods.base import Session, bounds_only, common_scale
 from sfumato.methods.inputs import one_of
 from sfumato.methods.pca import PrivatePCA, components_of
 from sfumato.methods.sparse_pca import COMPONENTS, USUAL, PrivateSparsePCA, SparsePrincipalTask, size_of
@@ -18,19 +18,17 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.research.pencil import STEPS, plan_steps
-from sfumato.research.printed_noise import CALIBRATIONS, PEELED, open_printed, paper_about
+from sfumato.research.printed_noise import CALIBRATIONS, PEELED, paper_about, printed_bounds
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
-    FLOW_REASON,
     TRUNCATED_FLOW,
     Flowing,
     flow_about,
+    flow_as_printed,
     mean_and_covariance,
     plan_flow,
     principal_pair,
-    printed_flow,
     rayleigh_flow,
-    zcdp_of,
 )
 from sfumato.research.sums import ProductRows
 from sfumato.statistics.histograms import Bins
@@ -138,40 +136,25 @@ class RayleighFlowPCA(Flowing, PrivatePCA):
         "Private principal component by Rayleigh flow", lambda: RayleighFlowPCA, released=PRINCIPAL, **COMPONENT
     )
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Find the component of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        session = open_session(self, X, y, groups)
+    def _fit(self, session: Session) -> Self:
+        """Find the component, with the paper's noise and records as they are if that is the calibration."""
         if self.calibration != "paper":
-            return self._fit(session)
-        task = self._flow_task(session.source.n_features, session.n_records)
-        self._keep(self._printed(task, session), session.ledger)
+            return super()._fit(session)
+        p, n = session.source.n_features, session.n_records or 0
+        located = settled(printed_bounds(self._task(p, session.n_records, session.source.response).bounds), p)
+        moments = Moments(common_scale(located), float(np.sqrt(p)))
+        vector = flow_as_printed(
+            session, self, [moments], lambda sums: principal_pair(sums, p, n), (COVARIANCE * p, 0.0)
+        )
+        found = along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
+        self._keep((located, found, None), session.ledger)
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
-        return self._flow_task(n_features, n_records)
-
-    def _flow_task(self, n_features: int, n_records: int | None) -> PrincipalFlowTask:
         one_of("calibration", self.calibration, CALIBRATIONS)
         if components_of(self.n_directions, n_features) > 1:
             raise InputError(f"n_directions must be 1 with RayleighFlowPCA, got {self.n_directions}; see PrivatePCA.")
         return PrincipalFlowTask(n_features, n_records, bounds_only(self, n_features, n_records))
-
-    def _printed(self, task: PrincipalFlowTask, session: Session) -> tuple[Located, Principal, None]:
-        """The flow with the paper's noise, records as they are."""
-        if not isinstance(task.bounds, Bounds):
-            raise InputError("bounds must be given with calibration='paper'; or use calibration='tight'.")
-        door, p = open_printed(session, self, FLOW_REASON, takes_rho=True), task.n_features
-        n, located = task.n_records or 0, settled(task.bounds, p)
-        grid = common_scale(located)
-        vector = printed_flow(
-            door,
-            [Moments(grid, float(np.sqrt(p)))],
-            lambda sums: principal_pair(sums, p, n),
-            (COVARIANCE * p, 0.0),
-            n,
-            rho=zcdp_of(self.epsilon, self.delta, self.rho),
-        )
-        return located, along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n)), None
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,10 +75,6 @@ def xia(
         Also draws the coefficients unless they have their own seed: each call is one replication of the paper's
         studies.
 
-    Returns
-    -------
-    Sample
-
     Notes
     -----
     "Truncate the entries" is read as: move an entry outside the interval to its nearer end. With it ordinary

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
-from sfumato.bounds import Bounds, Grid
+from sfumato.bounds import Grid
 from sfumato.errors import InputError
 from sfumato.methods.about import BOX, CLASSES, CODES, EXPLAINING, EXPLAINING_OPTIONS, About
-from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair, open_session
+from sfumato.methods.base import Session, given_of, known_of, location_of, location_of_pair
 from sfumato.methods.cca import PAIRS, RELEASED, CanonicalTask, PrivateCCA, finish_pairs
 from sfumato.methods.inputs import directions_of, one_of
 from sfumato.methods.lda import RULE, DiscriminantOutcome, DiscriminantTask, PrivateLDA, finish_rule
@@ -19,19 +19,17 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.research.pencil import box
-from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, exact_pair, open_printed
+from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, exact_pair, printed_bounds
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
-    FLOW_REASON,
     KERNEL,
     Flowing,
     canonical_pair,
     flow_about,
+    flow_as_printed,
     mean_and_covariance,
     plan_flow,
-    printed_flow,
     rayleigh_flow,
-    zcdp_of,
 )
 from sfumato.schema import Node, bounds, optional, places
 from sfumato.statistics.histograms import Bins, NormHistogram, ResponseHistogram
@@ -48,7 +46,6 @@ from sfumato.steps.ranks import Ranks
 from sfumato.steps.shape import FEWEST_WHOLE
 from sfumato.typing import FloatArray
 
-NEEDS_BOUNDS = "bounds must be given with calibration='paper'; or use calibration='tight'."
 UNKNOWN = Choice(1, np.full(1, np.nan), np.nan, True)
 
 
@@ -133,47 +130,6 @@ def discriminate_by_flow(whitening: Whitening, ranks: Ranks, n_codes: int, n: fl
     return Discriminant(v[:, None], np.eye(len(v)), noise_std, explained, choice, moments, mean, used)
 
 
-def printed_canonical(bounds: Bounds, first: int, session: Session, estimator: Any) -> Canonical:
-    """The first pair; bounds are those of both tables side by side."""
-    door = open_printed(session, estimator, FLOW_REASON, takes_rho=True)
-    size, n = session.source.n_features, session.n_records or 0
-    grid = bounds.grid(size)
-    vector = printed_flow(
-        door,
-        [Moments(grid, float(np.sqrt(size)))],
-        lambda sums: canonical_pair(sums, size, first, n),
-        (COVARIANCE * size, COVARIANCE * size),
-        n,
-        rho=zcdp_of(estimator.epsilon, estimator.delta, estimator.rho),
-    )
-    weights = vector / grid.half_width
-    return Canonical(unit_rows(weights[None, :first]), unit_rows(weights[None, first:]), np.full(1, np.nan), UNKNOWN)
-
-
-def printed_discriminant(bounds: Bounds, session: Session, estimator: Any) -> FloatArray:
-    """The first direction as a unit row, in the units of x."""
-    classes = session.source.response.categories
-    if classes is None or session.source.response.hashed:
-        raise InputError("classes must list the classes with calibration='paper'; give classes=[...].")
-    door = open_printed(session, estimator, FLOW_REASON, takes_rho=True)
-    p, n = session.source.n_features, session.n_records or 0
-    grid, bins = bounds.grid(p), Bins(np.empty(0), categories=classes)
-
-    def pair(moments: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        between, whole = exact_pair(moments, counts, n)
-        return between, whole - between
-
-    vector = printed_flow(
-        door,
-        [SlicedMoments(box(grid), bins, np.arange(bins.count), bins.count), ResponseHistogram(bins)],
-        pair,
-        (KERNEL * p, (KERNEL + COVARIANCE) * p),
-        n,
-        rho=zcdp_of(estimator.epsilon, estimator.delta, estimator.rho),
-    )
-    return unit_rows((vector / grid.half_width)[None])
-
-
 def _finish_rule(estimator: Any, node: Node) -> None:
     """With the printed noise only the direction was released; else everything that predicts."""
     if (estimator._rule is None) != (estimator._used is None) or (
@@ -220,17 +176,18 @@ class RayleighFlowCCA(Flowing, PrivateCCA):
         finish=finish_pairs,
     )
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Find the pair of directions of the tables X (n, p) and y (n, q), as `PrivateCCA.fit` does."""
-        session = open_session(self, X, y, groups)
+    def _fit(self, session: Session) -> Self:
+        """Find the pair, with the paper's noise and records as they are if that is the calibration."""
         if self.calibration != "paper":
-            return self._fit(session)
-        p = int(self.n_features_in_)
-        task = self._pair(p, session.source.n_features - p, session.n_records)
-        if not isinstance(task.bounds, Bounds):
-            raise InputError(NEEDS_BOUNDS)
-        found, located = printed_canonical(task.bounds, p, session, self), settled(task.bounds, p + task.n_targets)
-        self._keep((located, located.grid.centre, found, None), session.ledger)
+            return super()._fit(session)
+        p, size, n = int(self.n_features_in_), session.source.n_features, session.n_records or 0
+        located = settled(printed_bounds(self._pair(p, size - p, session.n_records).bounds), size)
+        grid, scales = located.grid, (COVARIANCE * size, COVARIANCE * size)
+        asked = [Moments(grid, float(np.sqrt(size)))]
+        vector = flow_as_printed(session, self, asked, lambda sums: canonical_pair(sums, size, p, n), scales)
+        weights = vector / grid.half_width
+        pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), np.full(1, np.nan), UNKNOWN)
+        self._keep((located, grid.centre, pair, None), session.ledger)
         return self
 
     def _pair(self, n_features: int, n_targets: int, n_records: int | None) -> CanonicalTask:
@@ -278,20 +235,28 @@ class RayleighFlowLDA(Flowing, PrivateLDA):
         finish=_finish_rule,
     )
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Find the direction of X that tells the classes y apart, as `PrivateLDA.fit` does."""
-        session = open_session(self, X, y, groups)
+    def _fit(self, session: Session) -> Self:
+        """Find the direction, with the paper's noise and records as they are if that is the calibration."""
         if self.calibration != "paper":
-            return self._fit(session)
-        task = self._task(session.source.n_features, session.n_records, session.source.response)
-        if not isinstance(task.bounds, Bounds):
-            raise InputError(NEEDS_BOUNDS)
-        self.directions_ = printed_discriminant(task.bounds, session, self)
+            return super()._fit(session)
+        p, n, response = session.source.n_features, session.n_records or 0, session.source.response
+        located = settled(printed_bounds(self._task(p, session.n_records, response).bounds), p)
+        if response.categories is None or response.hashed:
+            raise InputError("classes must list the classes with calibration='paper'; give classes=[...].")
+        grid, bins = located.grid, Bins(np.empty(0), categories=response.categories)
+
+        def pair(moments: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+            between, whole = exact_pair(moments, counts, n)
+            return between, whole - between
+
+        queries = [SlicedMoments(box(grid), bins, np.arange(bins.count), bins.count), ResponseHistogram(bins)]
+        vector = flow_as_printed(session, self, queries, pair, (KERNEL * p, (KERNEL + COVARIANCE) * p))
+        self.directions_ = unit_rows((vector / grid.half_width)[None])
         self.standard_errors_ = np.full(self.directions_.shape, np.nan)
         self.eigenvalues_, self.choice_ = np.full(1, np.nan), UNKNOWN
         self.centres_, self.priors_ = np.empty((0, 1)), np.empty(0)
-        self.mean_ = task.bounds.grid(task.n_features).centre
-        self._keep_bounds(settled(task.bounds, task.n_features))
+        self.mean_ = grid.centre
+        self._keep_bounds(located)
         self.ledger_ = session.ledger
         return self
 

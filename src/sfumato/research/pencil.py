@@ -262,13 +262,13 @@ def plan_steps(share: float, picks: int | None = None) -> tuple[Line, ...]:
     return lines
 
 
-def peel_kernel(grid: Grid, sliced: Ranks, name: str = "peel", half: bool = False) -> Asking[IntArray]:
+def peel_kernel(grid: Grid, sliced: Ranks, half: bool = False) -> Asking[IntArray]:
     """Features with the largest diagonal of the kernel, best first (Algorithm B.5, lines 2 to 6).
 
     With `half` only the half of the records is asked that `choose_size` makes its candidates from.
     """
     query = SliceSums(grid, sliced.bins)
-    return (yield from pick(training_half(query) if half else query, name))
+    return (yield from pick(training_half(query) if half else query, "peel"))
 
 
 def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:

@@ -9,27 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.bounds import Grid
+from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.methods.about import PARAMETERS, About, Attack
 from sfumato.methods.base import Session
 from sfumato.privacy.curator import PaperCurator
 from sfumato.records import Response
-from sfumato.research.pencil import (
-    PENALTY,
-    Iterate,
-    Pencil,
-    arctan_edges,
-    class_slices,
-    cut,
-    moments_of,
-    paired,
-)
+from sfumato.research.pencil import PENALTY, Iterate, Pencil, arctan_edges, class_slices, cut, moments_of, paired
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.schema import Reader, word
 from sfumato.settings import adder_of
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import Part
+from sfumato.steps.location import Location
 from sfumato.steps.ranks import Ranks
 from sfumato.steps.symmetric import upper_to_full
 from sfumato.sums import BoundedSum
@@ -94,6 +86,13 @@ def open_printed(session: Session, estimator: Any, reason: str, takes_rho: bool 
     return PaperCurator(setting, session.ledger, session.noise, estimator.epsilon, estimator.delta, reason)
 
 
+def printed_bounds(bounds: Bounds | Location) -> Bounds:
+    """The bounds of ``calibration="paper"``, which buys none."""
+    if not isinstance(bounds, Bounds):
+        raise InputError("bounds must be given with calibration='paper'; or use calibration='tight'.")
+    return bounds
+
+
 def printed_slices(door: PaperCurator, response: Response, bins: int, slices: int, first: bool = False) -> Ranks:
     """Section 3.2 with Laplace noise of scale 2 / 0.1, as in the simulations; sample quantiles in the first version."""
     bins, scale = (EXACT_BINS, EXACT) if first else (bins, 2.0 / HISTOGRAM_EPSILON)
@@ -138,7 +137,11 @@ def printed_peel(door: PaperCurator, grid: Grid, sliced: Ranks, n: int, picks: i
     """Algorithm B.5, lines 2 to 6."""
     query = SliceSums(grid, sliced.bins)
     scale = 7.0 / n * math.sqrt(3.0 * picks * math.log(2.0 / door.delta)) / (door.epsilon / 2.0)
-    return door.peeled([query], lambda total: _diagonal(total) / n, picks, scale)
+
+    def diagonal(total: FloatArray) -> FloatArray:
+        return np.asarray((total[:, :-1] ** 2 / np.maximum(total[:, -1:], 1.0)).sum(axis=0) / n)
+
+    return door.peeled([query], diagonal, picks, scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +232,3 @@ def _gradient(
 def _next(state: Iterate, support: IntArray, directions: FloatArray) -> Iterate:
     length = np.maximum(np.linalg.norm(directions, axis=0), 1e-300)
     return Iterate(support, directions * np.minimum(1.0, 12.0 / length), state.mean, state.means, state.covariance)
-
-
-def _diagonal(total: FloatArray) -> FloatArray:
-    return np.asarray((total[:, :-1] ** 2 / np.maximum(total[:, -1:], 1.0)).sum(axis=0))

@@ -14,11 +14,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sfumato.methods.about import About
+from sfumato.methods.base import Session
 from sfumato.privacy.asking import Asking, ask
 from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.plan import Line
 from sfumato.release import Release
-from sfumato.research.printed_noise import CALIBRATED, paper_about
+from sfumato.research.printed_noise import CALIBRATED, open_printed, paper_about
 from sfumato.schema import Reader
 from sfumato.steps.symmetric import noise_edge, raised, upper_to_full
 from sfumato.sums import BoundedSum
@@ -179,23 +180,21 @@ class Flow:
     last: Release
 
 
-def plan_flow(share: float, sensitivity: str, steps: int = STEPS) -> tuple[Line, ...]:
+def plan_flow(share: float, sensitivity: str) -> tuple[Line, ...]:
     """The lines `rayleigh_flow` will use: one for the initial vector, one for each step."""
-    each = share / (steps + 1)
-    names = ["matrices for the initial vector", *(f"matrices of step {t}" for t in range(1, steps + 1))]
+    each = share / (STEPS + 1)
+    names = ["matrices for the initial vector", *(f"matrices of step {t}" for t in range(1, STEPS + 1))]
     return tuple(Line(f"flow {t}", name, each, sensitivity) for t, name in enumerate(names))
 
 
-def rayleigh_flow(
-    query: BoundedSum, pair: Pair, n: float, *, steps: int = STEPS, sparsity: int | None = None
-) -> Asking[Flow]:
+def rayleigh_flow(query: BoundedSum, pair: Pair, n: float, *, sparsity: int | None = None) -> Asking[Flow]:
     """Leading generalised eigenvector; with `sparsity` only that many entries are kept at each step.
 
     `query` ends with the upper triangle of a second moment, so that the noise of its last entry, on the diagonal, is
     that of the matrices.
     """
     v = np.empty(0)
-    for t in range(steps + 1):
+    for t in range(STEPS + 1):
         released = yield from ask(query, f"flow {t}")
         A, B = pair(released)
         if t == 0:
@@ -266,6 +265,15 @@ def printed_flow(
         A, B = noisy(math.sqrt(steps / rho), "matrices of a step")
         v = flow_step(v, A, B, STEP / max(float(np.linalg.norm(B, 2)), 1e-12), sparsity)
     return v
+
+
+def flow_as_printed(
+    session: Session, estimator: Any, queries: Sequence[BoundedSum], pair: Matrices, scales: tuple[float, float]
+) -> FloatArray:
+    """`printed_flow` of an estimator's own fit: records as they are, nothing promised."""
+    door = open_printed(session, estimator, FLOW_REASON, takes_rho=True)
+    rho = zcdp_of(estimator.epsilon, estimator.delta, estimator.rho)
+    return printed_flow(door, queries, pair, scales, session.n_records or 0, rho=rho)
 
 
 def _upper(pair: Matrices, which: int) -> Callable[..., FloatArray]:

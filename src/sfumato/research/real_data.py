@@ -55,18 +55,24 @@ def lasso_sir(x: FloatArray, y: FloatArray, n_slices: int) -> FloatArray:
         response[members] = value / np.sqrt(len(members))
     likely = np.argsort(-np.abs(response @ x), kind="stable")[:MOST]
     found = np.zeros(x.shape[1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         found[likely] = LassoCV(cv=5, eps=1e-2, alphas=20).fit(x[:, likely], response * np.sqrt(len(x))).coef_
     return found
+
+
+def read_table(path: str) -> Any:
+    """A table of public data, CSV or Parquet."""
+    from pyarrow import csv, parquet
+
+    return parquet.read_table(path) if Path(path).suffix == ".parquet" else csv.read_csv(path)
 
 
 @cache
 def read(path: str) -> tuple[FloatArray, FloatArray]:
     """Features, standardised as in the paper (which is not private), and the response."""
-    from pyarrow import csv, parquet, types
+    from pyarrow import types
 
-    table = parquet.read_table(path) if Path(path).suffix == ".parquet" else csv.read_csv(path)
+    table = read_table(path)
     if "y" not in table.column_names:
         raise InputError(f"data must have {FORMAT}; {Path(path).name} has no column y.")
     numeric = [field.name for field in table.schema if types.is_integer(field.type) or types.is_floating(field.type)]
@@ -111,8 +117,7 @@ def supermarket(path: str, epsilon: float, version: str, seed: int) -> Values:
     x, y = read(path)
     y = (y - y.mean()) / max(float(y.std()), 1e-12)
     measured = {"Lasso-SIR": adjusted_r2(x @ lasso_sir(x, y, MARKET[version][0]), y)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyWarning):
         for name, fit in market_fits(epsilon, version, len(y)).items():
             measured[name] = adjusted_r2(x @ fit.fit(x, y).directions_[0], y)
     return measured
@@ -140,11 +145,7 @@ SUPERMARKET = Study(
     "Standardising reads the data without privacy, as in the paper. The first version has three slices, ten features "
     "and delta = n^-1.01 where the newest has seven, seven and n^-1.1; it takes ten steps, here ceil(log n).",
     (
-        Row(
-            "epsilon = 2",
-            (2.0, "newest"),
-            {"Lasso-SIR": 0.868, "DP-SIni": 0.715, "DP-TRF": 0.710, "DP-SSIR": 0.747},
-        ),
+        Row("epsilon = 2", (2.0, "newest"), {"Lasso-SIR": 0.868, "DP-SIni": 0.715, "DP-TRF": 0.710, "DP-SSIR": 0.747}),
         Row(
             "first version, epsilon = 1",
             (1.0, "first"),
@@ -205,8 +206,7 @@ def _directions(x: FloatArray, y: FloatArray, epsilon: float) -> dict[str, Float
         "sfumato": PrivateSparseSIR(epsilon, delta, 1, _BOX, classes=classes),
     }
     found = {"Lasso-SIR": lasso_sir(x, y, 2)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyWarning):
         return found | {name: fit.fit(x, y).directions_[0] for name, fit in fits.items()}
 
 
@@ -232,9 +232,7 @@ FLIGHT_BOUNDS = Bounds(-6.0, 6.0)
 @cache
 def airlines(path: str) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Complete flights of the largest airlines, features standardised (which is not private), and arrival delays."""
-    from pyarrow import csv, parquet
-
-    table = parquet.read_table(path) if Path(path).suffix == ".parquet" else csv.read_csv(path)
+    table = read_table(path)
     wanted = ("carrier", "arr_delay", *FLIGHT_COLUMNS)
     missing = [name for name in wanted if name not in table.column_names]
     if missing:
@@ -260,8 +258,7 @@ def flight_directions(path: str, epsilon: float, seed: int) -> tuple[dict[str, F
     edges, delta = np.quantile(delays, np.arange(1, 6) / 6), 1.0 / EACH
     sliced = [(x, np.searchsorted(edges, y, side="right")) for x, y in sites.values()]
     found = {"FSIR, no privacy": SIR(n_directions=2, n_slices=6).fit(pooled, delays).directions_}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyWarning):
         found["FSIR-IID as printed"] = fsir_paper(sliced, 2, 6, epsilon, delta, "iid", rng=rng)[0]
         found["FSIR-MVG as printed"] = fsir_paper(sliced, 2, 6, epsilon, delta, "mvg", rng=rng)[0]
         found["sfumato"] = simulate(PrivateSIR(epsilon, delta, 2, FLIGHT_BOUNDS), sites).directions_

@@ -111,8 +111,7 @@ def _measured(
 ) -> Iterator[tuple[int, int, Values]]:
     """Replications as they finish; with one process in this one, which leaves nothing behind when it is killed."""
     if processes == 1:
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with threadpool_limits(1), warnings.catch_warnings(action="ignore"):
             for index, seed in todo:
                 yield index, seed, replicate(study.name, index, seed, data)
         return

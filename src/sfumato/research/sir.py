@@ -13,16 +13,7 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.methods.about import (
-    CLASSES,
-    EXPLAINING,
-    EXPLAINING_OPTIONS,
-    PARAMETERS,
-    SCALE,
-    SUPPORT,
-    About,
-    number_or,
-)
+from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, PARAMETERS, SCALE, SUPPORT, About, number_or
 from sfumato.methods.base import ExplainingReducer, ExplainingTask, Session, given_of, known_of, open_session
 from sfumato.methods.inputs import directions_of, one_of
 from sfumato.methods.sir import Outcome

@@ -1,10 +1,14 @@
-"""Study: one table or figure of a paper, as data: its rows, what was printed there, and how one replication is run."""
+"""Study: one table or figure of a paper, as data: its rows, what was printed there, and how one replication is run.
+
+And the catalogue of every table and figure of the five papers, with what became of it: the lines of ``catalogue.csv``.
+"""
 
 import csv
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -120,6 +124,11 @@ def repeated(name: str, measured: Collection[str]) -> str | None:
     return next((found for found in (f"{name} paper", f"{name} as printed", name) if found in measured), None)
 
 
+def _lines(name: str) -> Iterator[dict[str, str]]:
+    """The lines of a table that comes with the package."""
+    yield from csv.DictReader(files("sfumato.research").joinpath(name).read_text(encoding="utf-8").splitlines())
+
+
 def printed_table(source: str, table: int) -> dict[tuple[str, int, int], dict[str, float]]:
     """Printed values of a table of Xia, Zhang and Cai by (model, n, p) and method; the mean chosen k as `CHOSEN`.
 
@@ -127,8 +136,7 @@ def printed_table(source: str, table: int) -> dict[tuple[str, int, int], dict[st
     0.222
     """
     rows: dict[tuple[str, int, int], dict[str, float]] = {}
-    text = files("sfumato.research").joinpath("xia_tables.csv").read_text(encoding="utf-8")
-    for line in csv.DictReader(text.splitlines()):
+    for line in _lines("xia_tables.csv"):
         if line["source"].endswith(source) and line["table"] == str(table):
             key = (line["model"], int(line["n"]), int(line["p"]))
             row = rows.setdefault(key, {})
@@ -136,3 +144,42 @@ def printed_table(source: str, table: int) -> dict[tuple[str, int, int], dict[st
             if line["mean_selected_k"]:
                 row[CHOSEN] = float(line["mean_selected_k"])
     return rows
+
+
+Verdict = Literal["reproduced", "partly reproduced", "refuted", "not reproducible here"]
+"""Refuted: the printed values do not come out of what the paper states; how they were made is not known."""
+
+FIRST = "DP-SIR, first version (Xia, Zhang and Cai)"
+NEWEST = "DP-SIR, newest version (Xia, Zhang and Cai)"
+FSIR = "FSIR (He, Zhang and Chen)"
+GEP = "DP-GEP (Hu, Xiang, Liu and Wang)"
+IHT = "DP-IHT (Wang, Smith and Xu)"
+BEYOND = "Beyond the papers"
+PAPERS = {"first": FIRST, "newest": NEWEST, "fsir": FSIR, "gep": GEP, "iht": IHT}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One table or figure: where it stands, what became of it and why, and the study that repeats it, if any does."""
+
+    paper: str
+    name: str
+    verdict: Verdict
+    why: str
+    study: str = ""
+
+
+def _items() -> Iterator[Item]:
+    for line in _lines("catalogue.csv"):
+        verdict: Verdict = line["verdict"]  # type: ignore[assignment]
+        yield Item(PAPERS[line["paper"]], line["name"], verdict, line["why"], line["study"])
+
+
+ITEMS = tuple(_items())
+"""In the order of the papers."""
+
+
+def by_paper() -> Iterator[tuple[str, list[Item]]]:
+    """The items of each paper."""
+    for paper, items in groupby(ITEMS, lambda item: item.paper):
+        yield paper, list(items)

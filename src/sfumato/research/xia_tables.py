@@ -91,8 +91,7 @@ def high_dimension(model: Literal["M1", "M2", "M3", "M4"], n: int, p: int, versi
 def _chosen(kind: type[DPIni] | type[DPSIni], n: int, sample: Sample) -> dict[str, float]:
     """How many directions DP-BIC takes."""
     found = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyWarning):
         for calibration in ("paper", "tight"):
             fit = kind(1.0, n**-1.1, "auto", _bounds("newest"), calibration=calibration).fit(sample.x, sample.y)
             found[f"{CHOSEN} {calibration}"] = float(len(fit.directions_))
@@ -112,8 +111,7 @@ def high_fits(version: Version, n: int, k: int) -> dict[str, Any]:
 
 def _distances(fits: Mapping[str, Any], sample: Sample) -> dict[str, float]:
     """Of every fit's directions to the true ones."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyWarning):
         return {
             name: subspace_distance(fit.fit(sample.x, sample.y).directions_, sample.directions)
             for name, fit in fits.items()

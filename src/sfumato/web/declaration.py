@@ -133,13 +133,13 @@ class Declaration:
         study = TableOptions(
             str(tables / self.table),
             self.response,
-            list(self.second) or None,
-            list(self.features) or None,
-            {name: list(values) for name, values in self.categorical.items()},
-            self._bounds(folder),
-            self.drop_missing,
-            read_kind(self.response_kind),
-            self.person,
+            second=list(self.second) or None,
+            features=list(self.features) or None,
+            categorical={name: list(values) for name, values in self.categorical.items()},
+            bounds=self._bounds(folder),
+            drop_missing=self.drop_missing,
+            response_kind=read_kind(self.response_kind),
+            person=self.person,
         )
         asked = EstimatorOptions(
             self.estimator,

@@ -109,11 +109,8 @@ class Desk:
         from sfumato.sources.formats import ARROW, CSV, PARQUET
 
         known = (*CSV, *PARQUET, *ARROW)
-        return sorted(
-            path.name
-            for path in self.folder.iterdir()
-            if path.name.lower().endswith(known) and not path.name.startswith(".") and self._is_here(path)
-        )
+        shown = [p for p in self.folder.iterdir() if p.name.lower().endswith(known) and not p.name.startswith(".")]
+        return sorted(p.name for p in shown if p.is_file() and p.resolve().parent == self.folder)
 
     def table(self, name: str) -> "Table":
         """A table of the folder; nothing but its names and types is read."""
@@ -122,9 +119,6 @@ class Desk:
         if name not in self.tables():  # whatever the name says, only these are opened
             raise InputError("table: there is no such table in the folder; choose one from the list.")
         return open_tables([self.folder / name])[0]
-
-    def _is_here(self, path: Path) -> bool:
-        return path.is_file() and path.resolve().parent == self.folder
 
     def has_account(self) -> bool:
         """Whether the account was opened."""
@@ -192,7 +186,8 @@ class Desk:
         """Fit; a run that was ever started is not started again, whoever asks."""
         if run.state == "planned":
             self.ledger().admit(self.explain(run).plan)
-            self.bench.start(run.id, self._words(run), self.folder, run.folder / "messages.txt", run.folder / "started")
+            words = run.said.words(self._short(run.folder), self._short(self.account))
+            self.bench.start(run.id, words, self.folder, run.folder / "messages.txt", run.folder / "started")
 
     def command(self, run: Run) -> str:
         """The command that fits a run, as it would be typed in the folder of the tables."""
@@ -245,9 +240,6 @@ class Desk:
             words = ["transform", f"--model={run.model}", f"--out={out}", *drop, "--", run.said.table]
             run_command(words, self.folder)
             yield out
-
-    def _words(self, run: Run) -> list[str]:
-        return run.said.words(self._short(run.folder), self._short(self.account))
 
     def _short(self, path: Path) -> Path:
         """A path as it is named from the folder of the tables."""

@@ -133,8 +133,7 @@ def read_declaration(table: str, columns: Sequence[Column], fields: Mapping[str,
     )
     reader.check_method(declared)
     reader.check_terms(declared, terms)
-    if reader.mistakes:
-        raise FormError(reader.mistakes)
+    reader.finish()
     return declared
 
 
@@ -143,8 +142,8 @@ def read_settings(said: Declaration, fields: Mapping[str, str]) -> Declaration:
     reader = _Reader(fields)
     settled = replace(
         said,
-        epsilon=reader.number("epsilon", "epsilon", said.epsilon, above=0.0),
-        delta=reader.number("delta", "delta", said.delta, above=0.0, below=1.0),
+        epsilon=reader.number("epsilon", "epsilon", said.epsilon),
+        delta=reader.number("delta", "delta", said.delta, below=1.0),
         directions=reader.count("directions", "the number of directions"),
         max_features=reader.count("max-features", "the most columns to keep"),
         picture="picture" in fields or said.has_picture is None,
@@ -152,17 +151,15 @@ def read_settings(said: Declaration, fields: Mapping[str, str]) -> Declaration:
     )
     if settled == replace(said, again=0):
         settled = said
-    if reader.mistakes:
-        raise FormError(reader.mistakes)
+    reader.finish()
     return settled
 
 
-def read_number(fields: Mapping[str, str], field: str, what: str, *, above: float, below: float = math.inf) -> float:
-    """One number of a small form."""
+def read_number(fields: Mapping[str, str], field: str, what: str, *, below: float = math.inf) -> float:
+    """One positive number of a small form."""
     reader = _Reader(fields)
-    value = reader.number(field, what, math.nan, above=above, below=below)
-    if reader.mistakes:
-        raise FormError(reader.mistakes)
+    value = reader.number(field, what, math.nan, below=below)
+    reader.finish()
     if math.isnan(value):
         raise FormError([(field, f"{what}: fill it in.")])
     return value
@@ -174,6 +171,11 @@ class _Reader:
     def __init__(self, fields: Mapping[str, str]) -> None:
         self._fields = fields
         self.mistakes: list[tuple[str, str]] = []
+
+    def finish(self) -> None:
+        """Refuse the form if anything must be mended."""
+        if self.mistakes:
+            raise FormError(self.mistakes)
 
     def by_column(self, columns: Sequence[Column]) -> Declaration:
         """Roles, bounds and categories, column by column."""
@@ -265,19 +267,17 @@ class _Reader:
                 "out, or open an account that protects persons.",
             )
 
-    def number(
-        self, field: str, what: str, usual: float, *, above: float = -math.inf, below: float = math.inf
-    ) -> float:
-        """A number between two others; the usual one if nothing was written."""
+    def number(self, field: str, what: str, usual: float, *, below: float = math.inf) -> float:
+        """A positive number below another; the usual one if nothing was written."""
         text = self._text(field)
         if not text:
             return usual
         value = self._try(field, _number, text, what)
         if value is None:
             return usual
-        if not above < value < below:
+        if not 0.0 < value < below:
             upper = "" if math.isinf(below) else f" and below {below:g}"
-            self._note(field, f"{what}: write a number above {above:g}{upper}.")
+            self._note(field, f"{what}: write a number above 0{upper}.")
             return usual
         return value
 

@@ -8,7 +8,6 @@ are small and of one kind. Nothing is kept by the browser, and our pages may loa
 
 import hmac
 import secrets
-from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, parse_qsl
 
@@ -26,6 +25,7 @@ POLICY = (
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; sandbox"
 """Of reports, which carry their own style and are shown in a frame of our pages."""
 HEADERS = {
+    "Content-Security-Policy": POLICY,
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",  # no-referrer would make the browser hide the Origin of our own forms
@@ -170,12 +170,8 @@ def _sealed(send: Send) -> Send:
     async def sealed(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in _all_headers().items():
+            for name, value in HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 
     return sealed
-
-
-def _all_headers() -> Mapping[str, str]:
-    return HEADERS | {"Content-Security-Policy": POLICY}

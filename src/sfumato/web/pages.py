@@ -16,7 +16,7 @@ from starlette.routing import Route
 from sfumato.errors import BudgetError, InputError, SfumatoError, describe_unexpected
 from sfumato.hints import cautions, visible
 from sfumato.report import svg
-from sfumato.report.figures import figure
+from sfumato.report.document import figure
 from sfumato.report.html import templates
 from sfumato.web.desk import FILES, Desk, Run
 from sfumato.web.forms import (
@@ -47,14 +47,7 @@ STATIC = {"desk.js": "text/javascript", "desk.css": "text/css"}
 
 
 class Pages:
-    """The pages of one desk.
-
-    Parameters
-    ----------
-    desk : Desk
-    form_token : str
-        What every form carries, so that it is known to be ours.
-    """
+    """The pages of one desk; every form on them carries `form_token`, so that it is known to be ours."""
 
     def __init__(self, desk: Desk, form_token: str) -> None:
         self._desk, self._token = desk, form_token
@@ -132,8 +125,8 @@ class Pages:
 
         fields: Fields = request.state.form
         try:
-            epsilon = read_number(fields, "epsilon", "epsilon", above=0.0)
-            delta = read_number({"delta": "1e-6"} | fields, "delta", "delta", above=0.0, below=1.0)
+            epsilon = read_number(fields, "epsilon", "epsilon")
+            delta = read_number({"delta": "1e-6"} | fields, "delta", "delta", below=1.0)
             relation = "replace" if fields.get("number") == "public" else "add-remove"
             protects = "person" if fields.get("protects") == "person" else "record"
             cap = Budget.approximate(epsilon, delta)
@@ -381,6 +374,9 @@ class _Blank(dict[str, str]):
 
 def _load_library() -> None:
     """What the later pages need and the first does not."""
+    import sfumato.methods.sir
+    import sfumato.privacy.ledger
+    import sfumato.sources.files  # noqa: F401
 
 
 def _size(text: str) -> int | None:

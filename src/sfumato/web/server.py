@@ -17,20 +17,9 @@ from sfumato.web.pages import Pages
 
 
 class Server:
-    """A desk that is open to one browser.
+    """A desk that is open to one browser; the parameters are the options of ``sfumato serve``.
 
-    Parameters
-    ----------
-    folder : Path
-        The tables.
-    account : Path, optional
-        Their ledger file.
-    host, port : str, int
-        Where to listen; port 0 takes any that is free.
-    names : sequence of str
-        Further names by which the server may be called, as ``desk.example.org``, behind a proxy.
-    remote : bool
-        Whether it may listen beyond this machine. It speaks plain HTTP: only behind a proxy with TLS.
+    It speaks plain HTTP: beyond this machine only behind a proxy with TLS, by whose `names` it may be called, too.
     """
 
     def __init__(

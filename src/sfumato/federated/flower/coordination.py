@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import InputError
-from sfumato.federated.coordinator import describe_outcome, write_outcome
+from sfumato.federated.coordinator import write_outcome
 from sfumato.federated.flower import library
 from sfumato.federated.flower.keys import authority, demand_pair, public_keys
 from sfumato.federated.flower.link import open_grid, pull_replies
@@ -72,15 +72,14 @@ def coordinate(
         for path in (path for path, node in zip(sites, nodes, strict=True) if node not in met):
             say(f"the site with the key {path} did not appear within {limits.wait:g} s.")
         try:
-            fitted = fit_within(limits, estimator, transport, journal)
-        except SitesLostError as error:
-            raise SitesLostError(f"{error} Start the same command again to go on with this run.") from None
+            again = "Start the same command again to go on with this run."
+            fitted = fit_within(limits, estimator, transport, journal, again)
         except library.HTTPError:
             log = folder / "server.log"
             raise SitesLostError(f"the server was lost; see {log}, and start the same command again.") from None
-    write_outcome(fitted, folder / "result")
+    found = write_outcome(fitted, folder / "result")
     journal.forget()
-    return describe_outcome(fitted)
+    return found
 
 
 @contextmanager
@@ -135,16 +134,8 @@ def superlink_command(
     listen = ["--host", host, "--port", str(port), "--database", str(nodes)]
     files = ["--ssl-ca-certfile", str(ca), "--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)]
     only = ["--enable-supernode-auth", "--isolation", "process", "--superexec-auth-secret-file", str(secret)]
-    return [
-        sys.executable,
-        "-m",
-        "sfumato.federated.flower.gate",
-        str(os.getpid()),
-        str(secret),
-        *listen,
-        *only,
-        *files,
-    ]
+    gate = [sys.executable, "-m", "sfumato.federated.flower.gate", str(os.getpid()), str(secret)]
+    return [*gate, *listen, *only, *files]
 
 
 START = 120.0

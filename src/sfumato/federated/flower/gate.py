@@ -14,21 +14,11 @@ from typing import Any
 from sfumato.federated.flower import library
 
 HEADER = "x-sfumato-secret"
-OPEN = frozenset(
-    f"/v1/fleet/{name}"
-    for name in (
-        "activate-node",
-        "deactivate-node",
-        "send-node-heartbeat",
-        "pull-messages",
-        "push-messages",
-        "pull-object",
-        "push-object",
-        "confirm-message-received",
-        "get-run",
-        "get-fab",
-    )
+_FLEET = (
+    "activate-node deactivate-node send-node-heartbeat pull-messages push-messages pull-object push-object "
+    "confirm-message-received get-run get-fab"
 )
+OPEN = frozenset(f"/v1/fleet/{name}" for name in _FLEET.split())
 """What sites and SuperNodes ask for; Flower checks their signatures. Registering and unregistering is not among it."""
 
 
@@ -38,14 +28,7 @@ def password_of(secret: bytes) -> str:
 
 
 class Gate:
-    """ASGI middleware: whatever is not for sites is forbidden without the password.
-
-    Parameters
-    ----------
-    app : callable
-        Flower's server.
-    password : str
-    """
+    """ASGI middleware before Flower's server: whatever is not for sites is forbidden without the password."""
 
     def __init__(self, app: Callable[..., Awaitable[None]], password: str) -> None:
         self._app, self._password = app, password.encode("ascii")

@@ -59,18 +59,22 @@ def pull_replies(grid: Any, ids: Sequence[str]) -> Iterator[tuple[str, Any]]:
     client = library.client_of(grid)
     found = client.PullMessages(library.PullAppMessagesRequest(message_ids=ids))
     for head, tree in zip(found.messages_list, found.message_object_trees, strict=True):
-        run = head.metadata.run_id
         try:
-            message = library.pull_and_inflate_object_from_tree(
-                tree,
-                library.make_pull_object_fn_protobuf(client.PullObject, grid.node, run),
-                library.make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, grid.node, run),
-                return_type=library.Message,
-                max_time=UPLOAD,
-            )
+            message = pull_whole(client, grid.node, head.metadata.run_id, tree)
         except library.ObjectPullError:
             message = None
         yield head.metadata.reply_to_message_id, message
+
+
+def pull_whole(client: Any, node: Any, run: int, tree: Any) -> Any:
+    """The message whose parts `tree` names, taken off the server by a node; `ObjectPullError` if some are missing."""
+    return library.pull_and_inflate_object_from_tree(
+        tree,
+        library.make_pull_object_fn_protobuf(client.PullObject, node, run),
+        library.make_confirm_message_received_fn_protobuf(client.ConfirmMessageReceived, node, run),
+        return_type=library.Message,
+        max_time=UPLOAD,
+    )
 
 
 def _control(address: str, ca: bytes, *more: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any
 from sfumato.errors import InputError
 from sfumato.federated.flower import library
 from sfumato.federated.flower.keys import authority, private_key
-from sfumato.federated.flower.link import UPLOAD
+from sfumato.federated.flower.link import pull_whole
 from sfumato.federated.flower.transport import INTERVAL, keep_alive, reply_to, request_of
 from sfumato.signals import defer_interrupts
 
@@ -138,13 +138,7 @@ class Node:
         if not found.messages_list:
             return False
         run, tree = found.messages_list[0].metadata.run_id, found.message_object_trees[0]
-        message = library.pull_and_inflate_object_from_tree(
-            tree,
-            library.make_pull_object_fn_protobuf(self._client.PullObject, self._node, run),
-            library.make_confirm_message_received_fn_protobuf(self._client.ConfirmMessageReceived, self._node, run),
-            return_type=library.Message,
-            max_time=UPLOAD,
-        )
+        message = pull_whole(self._client, self._node, run, tree)
         library.name_message(message, tree.object_id)
         with defer_interrupts():
             self._send(reply_to(message, *self._answer(request_of(message))), run)

@@ -148,15 +148,8 @@ def merge(
     if Path(out).exists():
         raise InputError(f"out: {out} exists already; name a new file.")
     first = ledgers[0]
-    merged = FileLedger(
-        out,
-        cap,
-        first.relation,
-        purpose="merged",
-        rehearsal=first.rehearsal,
-        allow_network=allow_network,
-        protects=first.protects,
-    )
+    kept: dict[str, Any] = {"rehearsal": first.rehearsal, "protects": first.protects, "allow_network": allow_network}
+    merged = FileLedger(out, cap, first.relation, purpose="merged", **kept)
     with merged._writing() as fd:
         merged._write(fd, _union(ledgers))
     return merged

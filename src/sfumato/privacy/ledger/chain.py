@@ -1,6 +1,7 @@
 """Reading a ledger's bytes: the chain as far as it holds, what it adds up to, what is wrong after that. Pure."""
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -179,8 +180,10 @@ class Books:
         """What a checkpoint says must be what the lines before it add up to."""
         now = self.account()
         open_ = [run for run in _runs_from(line) if run.unspent]
-        stated = total_rho([*_spent_from(line), *(event for run in open_ for event in run.counted)])
-        if count_field(line, "releases") != now.n_releases or not _agree(stated, total_rho(now.events)):
+        spent = events_from(line.fields.get("spent"))
+        stated = total_rho([*spent, *(event for run in open_ for event in run.counted)])
+        agree = math.isclose(stated, total_rho(now.events), rel_tol=1e-9)
+        if count_field(line, "releases") != now.n_releases or not agree:
             raise BadLineError("it does not say what the lines before it add up to")
 
     def _fold(self) -> None:
@@ -267,9 +270,8 @@ def open_chain(first: bytes, tail: bytes, size: int, digest: Callable[[int], str
             return Chain()
         runs = {run.id: run for run in _runs_from(line)}
         entries = tuple(entry for run in runs.values() for _, entry in run.entries)
-        before = Folded(
-            count_field(line, "runs") - len(runs), count_field(line, "releases") - len(entries), _spent_from(line)
-        )
+        over, released = count_field(line, "runs") - len(runs), count_field(line, "releases") - len(entries)
+        before = Folded(over, released, events_from(line.fields.get("spent")))
         count = count_field(line, "lines") + 1
     except BadLineError:
         return Chain()
@@ -368,10 +370,6 @@ def _fold(before: Folded, runs: list[Run]) -> Folded:
     return Folded(before.runs + len(runs), before.releases + sum(len(run.entries) for run in runs), spent)
 
 
-def _agree(one: float, other: float) -> bool:
-    return one == other or abs(one - other) <= 1e-9 * max(one, other)
-
-
 def _run_to(run: Run) -> dict[str, Any]:
     about = {"run": run.id, "at": run.at, "by": dict(run.by), "purpose": run.purpose}
     entries = [[name, entry_to(entry)] for name, entry in run.entries]
@@ -391,20 +389,9 @@ def _run_from(told: LedgerLine) -> Run:
     if not isinstance(entries, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in entries):
         raise BadLineError("its list of releases is missing")
     hashed = tuple((str(name)[:64], entry_from(entry)) for name, entry in entries)
-    planned, at = events_from(told.fields.get("planned")), _optional(told, "at")
-    return Run(
-        text_field(told, "run"),
-        planned,
-        hashed,
-        False,
-        at,
-        by if isinstance(by, dict) else {},
-        _optional(told, "purpose"),
-    )
-
-
-def _spent_from(line: LedgerLine) -> tuple[Event, ...]:
-    return events_from(line.fields.get("spent"))
+    planned, whom = events_from(told.fields.get("planned")), by if isinstance(by, dict) else {}
+    name, at, purpose = text_field(told, "run"), _optional(told, "at"), _optional(told, "purpose")
+    return Run(name, planned, hashed, False, at, whom, purpose)
 
 
 def _optional(line: LedgerLine, name: str) -> str:

@@ -30,6 +30,7 @@ NETWORK = re.compile(
     r"|vmhgfs|prl_fs|drvfs|davfs|sshfs|rclone|s3fs|gcsfuse|goofys|juicefs|moosefs"
 )
 """File systems whose locks may not hold between machines; a name after ``fuse.`` counts as itself."""
+MOUNTS = Path("/proc/self/mountinfo")
 _BLOCK, _TAIL = 2**20, 2**22
 _HELD = threading.local()
 
@@ -155,20 +156,26 @@ def sync(path: Path) -> None:
         os.close(fd)
 
 
+def file_system_of(path: Path, mounts: Path = MOUNTS) -> str:
+    """The kind of file system a file is on: of the innermost mount, the latest of two; empty where nothing tells."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:  # it is not Linux
+        return ""
+    kinds: dict[Path, str] = {}
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        # The system writes a blank in a path as an octal number.
+        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split(" ")[4])
+        kinds[Path(point)] = after.split(" ")[0]
+    place = Path(os.path.realpath(path))
+    return next((kinds[parent] for parent in (place, *place.parents) if parent in kinds), "")
+
+
 def network(path: Path) -> str | None:
     """The kind of network file system that holds the file; None on a local disk, or where the system does not tell."""
-    try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return None
-    place, found = os.path.realpath(path), ("", "")
-    for mount in mounts:
-        before, _, after = mount.partition(" - ")
-        point, kind = _unescaped(before.split(" ")[4]), after.split(" ")[0]
-        inside = place == point or place.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(found[0]):  # of two on one place, the later one is seen
-            found = (point, kind)
-    return found[1] if NETWORK.fullmatch(found[1].split(".")[-1]) else None
+    kind = file_system_of(path)
+    return kind if NETWORK.fullmatch(kind.split(".")[-1]) else None
 
 
 def who() -> dict[str, Any]:
@@ -178,13 +185,6 @@ def who() -> dict[str, Any]:
     except (OSError, KeyError, ImportError):  # a container without a user database
         user = str(os.getuid())
     return {"user": user, "host": platform.node(), "pid": os.getpid()}
-
-
-def _unescaped(point: str) -> str:
-    """The path as it is: the system writes a blank in it as an octal number."""
-    for code, mark in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        point = point.replace(code, mark)
-    return point
 
 
 def _open(path: Path, write: bool) -> int:

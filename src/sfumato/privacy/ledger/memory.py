@@ -19,6 +19,7 @@ from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Kind, Unit, neighbours
 from sfumato.typing import Relation
 
+SEEDED = "No privacy guarantee: the noise was seeded for rehearsal; fit again with random_state=None."
 _ROUNDING = 1e-6  # of a numerical total: of some releases of a plan, it may differ from that of the whole plan
 
 
@@ -203,7 +204,7 @@ class Ledger(Displayed):
     def guarantee(self) -> str:
         """The guarantee in one sentence, or why there is none, or by how much the budget was passed."""
         if self.rehearsal:
-            return "No privacy guarantee: the noise was seeded for rehearsal; fit again with random_state=None."
+            return SEEDED
         for event in self.events:
             if isinstance(event, NoGuarantee):
                 return f"No privacy guarantee: {event.reason}"
