@@ -186,3 +186,12 @@ def test_histograms_are_read_together_as_one_by_one():
     factors = np.where(np.arange(20) % 2, SEEN, 3.0)
     alone = [seen_bins(row, 1.0, factor) for row, factor in zip(counts, factors, strict=True)]
     assert np.array_equal(seen_bins(counts, 1.0, factors), alone) and 0 < np.sum(alone) < 600
+
+
+@pytest.mark.parametrize(("widest", "octave"), [(0.5, UNIT - 1), (0.75, UNIT - 1), (1.0, UNIT), (3.0, UNIT + 1)])
+def test_records_as_far_from_the_middle_as_known_bounds_allow_are_seen(widest, octave):
+    # As many zeros as ones between 0 and 1 are all half a unit from the middle, and an octave begins there.
+    counts = np.zeros((1, 2 * OCTAVES + 2))
+    counts[0, octave] = N
+    half, shown = _half_widths(counts, 50.0, N, 0.0, np.array([widest]))
+    assert shown[0] and widest <= half[0] < 32 * widest

@@ -470,7 +470,7 @@ def _half_widths(
     # measured in a unit that is thousands of times too small, and weigh as many times too much.
     boxed = np.isfinite(widest)
     seen = seen_bins(counts, noise)
-    inside = np.ceil(np.log2(np.where(boxed, widest, 1.0)))[:, None] + OCTAVES
+    inside = np.floor(np.log2(np.where(boxed, widest, 1.0)))[:, None] + UNIT  # a power of two begins its octave
     octave = np.arange(counts.shape[1])
     seen |= boxed[:, None] & (octave > inside - NEAR_BOX) & seen_bins(counts, noise, SEEN_IN_BOX)
     seen[:, 1:] &= ~boxed[:, None] | (octave[1:] <= inside)
