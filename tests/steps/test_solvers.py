@@ -151,7 +151,7 @@ def test_an_order_for_directions_is_obeyed():
     assert choice.n_directions == 4 and choice.given and "4" in choice.why
 
 
-def kept_when(moves):
+def kept_when(moves, noise=1.0):
     """What a descent takes clipping to leave of a gradient, when all residuals move by so many bins, step by step."""
     whitening = Whitening(Bounds(-1.0, 1.0).grid(2), np.eye(2), np.zeros(2), 3.0)
     shape, schedule = Shape(whitening, np.eye(2), np.full(2, 0.1)), Schedule()
@@ -165,7 +165,7 @@ def kept_when(moves):
                 value = np.zeros(asked.query.shape)
                 if isinstance(asked.query, ResidualHistogram):
                     value[np.searchsorted(asked.query.sizes, state.scale * 2.0 ** (move / 4.0 - 0.01))] = 1000.0
-                asked = walked.send(Release(value, np.ones(value.shape)))
+                asked = walked.send(Release(value, np.full(value.shape, noise)))
         except StopIteration as end:
             state = end.value
         kept.append(state.kept)
@@ -177,3 +177,4 @@ def test_steps_become_shorter_once_residuals_grow_and_stay_so():
     assert np.ptp(usual) == 0.0
     assert (kept_when([0, -2, 1, -3]) == usual).all()  # smaller, or larger by no more than the bin that chance makes
     assert kept_when([0, -4, 2, -2]) / usual == pytest.approx([1.0, 1.0, SHORTER, SHORTER])
+    assert (kept_when([0, -4, 2, -2], noise=20.0) == usual).all()  # chance may make more, where noise is large

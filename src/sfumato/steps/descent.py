@@ -37,6 +37,8 @@ features are skewed. Steps as long as elsewhere would go too far, and back."""
 GROWN, SHORTER = 1.3, 2.0
 """Times the least size of residuals so far that tells of steps that go too far, by more than the bin that chance makes;
 and by how much shorter they are from then on."""
+TELLING = 0.015
+"""Largest noise of a count of sizes, as part of the records, with which a size that grew is no chance."""
 SHRINK = 1.0
 """A slope on a cosine is believed beyond so many variances of its noise."""
 SAMPLING = 0.6
@@ -224,7 +226,7 @@ def step(
     """One release of the residual products, and a step to the average of all targets so far.
 
     Long records are whitened by the shape of the shorter ones. Where they vary far more along an axis, steps go too far
-    along it, and back, and residuals grow: then steps become shorter.
+    along it, and back, and residuals grow: then steps become shorter, if there are records enough to tell.
     """
     scale, kept = state.scale, state.kept
     residual = Residual(shape.whitening, ranks.bins, state.table, state.coefficients, scale)
@@ -236,7 +238,8 @@ def step(
         scale = uneven * quantile(counts, sizes.sizes, schedule.levels[1])
         dimensions = n_directions + schedule.extra * schedule.extra_weight**2
         kept = max(kept_gradient(counts, sizes.sizes, scale, dimensions), LEAST_KEPT) * (LONG if uneven > 1.0 else 1.0)
-        shorter = state.shorter * (SHORTER if scale > GROWN * state.least else 1.0)
+        grew = scale > GROWN * state.least and float(released.noise_std.max()) < TELLING * n
+        shorter = state.shorter * (SHORTER if grew else 1.0)
         kept, state = kept * shorter, replace(state, least=min(state.least, scale), shorter=shorter)
         residual = Residual(shape.whitening, ranks.bins, state.table, state.coefficients, scale)
         if t in schedule.refined:
