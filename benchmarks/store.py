@@ -12,6 +12,7 @@ class Store:
 
     def __init__(self, path: Path, seconds: float) -> None:
         self._path, self._end = path, time.process_time() + seconds
+        path.parent.mkdir(parents=True, exist_ok=True)
         self._known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
 
     def __contains__(self, key: str) -> bool:
