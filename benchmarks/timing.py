@@ -3,7 +3,7 @@
     python benchmarks/timing.py --fits 300
 
 Tables of the same size and very different values are fitted in turn, in random order; processor time, so that other
-programs disturb less. One record of 10,000 differs between "ordinary" and its neighbours; all records in the other rows.
+programs disturb less. One record of 10,000 differs between "ordinary" and its neighbours; all in the other rows.
 """
 
 import argparse
