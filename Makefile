@@ -41,7 +41,7 @@ test:    ## everything that must hold before a change lands; environments, lint 
 	@$(MAKE) --no-print-directory --jobs=3 lint suite
 
 suite: $(STAMP) $(FLOWER)/.installed
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 $(SPARK)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(SPARK)
