@@ -226,10 +226,10 @@ def _covering(store: Store, name: str, n: int, how: str, options: argparse.Names
     return some_judged(store, f"{name}/{n}/{how}", job, options)
 
 
-def _turned(x: np.ndarray, runs: list[Any], limit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _turned(x: np.ndarray, runs: list[Any], limit: PrivateSIR) -> tuple[np.ndarray, np.ndarray]:
     """Directions of all fits, each turned so that its scores go with those of the limit; errors of those judged."""
     value = np.array([run["d"] for run in runs])
-    alike = np.einsum("fkp,pq,kq->fk", value, np.cov(x.T), limit)
+    alike = (np.array([run["s"] for run in runs]) * scores_of(limit, x, 2 * ROWS)).sum(axis=2)
     return value * np.where(alike < 0, -1.0, 1.0)[..., None], np.array([run["e"] for run in runs if "e" in run])
 
 
@@ -306,12 +306,9 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
     rows = []
     for name, how, n in product(options.tables or [*TABLES, *RELATED], ("tight", "found"), options.sizes):
         runs = _covering(store, name, n, how, options)
-        limit, x = (
-            _limit(name, how, "descent", len(runs[0]["d"]), options.data).directions_,
-            table_of(name, options.data)[0],
-        )
-        value, error = _turned(x, runs, limit)
-        cells = [shares_of(_within(value, error, centre)) for centre in (value.mean(axis=0), limit)]
+        x, quiet = table_of(name, options.data)[0], _limit(name, how, "descent", len(runs[0]["d"]), options.data)
+        limit, (value, error) = quiet.directions_, _turned(x, runs, quiet)
+        cells = [shares_of(_within(value, error, centre)) for centre in (np.median(value, axis=0), limit)]
         told = [run["level"] for run in runs if "e" in run]
         levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
         scores = np.median([_correlations(x, np.array(run["d"]), limit) for run in runs], axis=0)
@@ -325,8 +322,9 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         "Coverage of two standard errors\n"
         f"epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples, of which {options.judged} are asked "
         "for their errors: part of the entries of `directions_`, of all fits, within two `standard_errors_`, of each "
-        "that was asked, of the mean over all fits, of the first and of the second direction (in brackets: of the "
-        "worst feature); the same about the fit "
+        "that was asked, of the median over all fits (where the unit of a feature is a guess in a few of them, the "
+        "mean is theirs), of the first and of the second direction (in brackets: of the worst feature); the same about "
+        "the fit "
         "without noise on the whole table; median correlation of scores with it; correlation of its scores with those "
         "of plain SIR; verdicts (noise / weak / reliable).",
         (
@@ -371,7 +369,7 @@ def noisy(name: str, n: int, how: str, method: str, k: int, data: Path, judged: 
     """Directions and what privacy noise alone adds to them, on one and the same sample, turned to one side."""
     x = table_of(name, data)[0]
     sir = _fit(_drawn(name, data, n, 0), bounds_of(x, how), method, seed, n_directions=k)
-    found = {"d": sir.directions_.tolist()}
+    found = {"d": sir.directions_.tolist(), "s": scores_of(sir, x, 2 * ROWS)}
     return found if not judged else found | {"e": sir.privacy_errors_.tolist()}
 
 
@@ -392,9 +390,8 @@ def again_study(store: Store, options: argparse.Namespace) -> None:
         alike = _alike(runs)
         job = partial(noisy, name, n, how, "descent", len(runs[0]["d"]), options.data)
         same = some_judged(store, f"one sample/{name}/{n}/{how}", job, options)
-        limit = _limit(name, how, "descent", len(runs[0]["d"]), options.data).directions_
-        value, error = _turned(x, same, limit)
-        cells = shares_of(np.abs(value[: len(error)] - value.mean(axis=0)) <= 2.0 * error)
+        value, error = _turned(x, same, _limit(name, how, "descent", len(runs[0]["d"]), options.data))
+        cells = shares_of(_within(value, error, np.median(value, axis=0)))
         below = f"{100 * (alike < 0.9).mean():.1f}" if len(alike) else "-"
         least = f"{alike.min():.2f}" if len(alike) else "-"
         rows.append((name, how, f"{len(alike)} of {options.judged}", below, least, *cells))
@@ -406,8 +403,8 @@ def again_study(store: Store, options: argparse.Namespace) -> None:
         f"n = {n:,}, epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples: how many of the first "
         f"{options.judged} are called reliable; of their pairs with all other fits the per cent with a correlation of "
         "scores below 0.9 in a direction, and the least correlation. Then as many fits on one and the same sample: "
-        "part of the entries of `directions_` within two `privacy_errors_` of their mean, first and second direction "
-        "(worst feature).",
+        "part of the entries of `directions_`, of all fits, within two `privacy_errors_`, of each that was asked, of "
+        "their median, first and second direction (worst feature).",
         ("table", "bounds", "reliable", "below 0.9", "least", "noise alone, first", "second"),
         rows,
     )

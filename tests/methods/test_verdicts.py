@@ -80,15 +80,30 @@ def test_two_fits_of_mostly_equal_responses_differ_by_no_more_than_they_say():
 @pytest.mark.filterwarnings("ignore:random_state")
 def test_a_fit_is_not_called_reliable_where_a_scale_is_a_guess(few_stand_ins):
     y = X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=N)
-    levels = {}
+    levels, errors = {}, {}
     for value in (0.0, 7.0):  # far from zero a feature without spread is taken for so wide that it weighs nothing
         x = np.column_stack([X, np.full(N, value)])
         fit = sf.PrivateSIR(n_directions=1, random_state=0).fit(x, y)
         assert fit.unseen_features_.tolist() == [4]
-        levels[value] = fit.verdict_.level
+        levels[value], errors[value] = fit.verdict_.level, fit.standard_errors_[0, 4]
     given = sf.PrivateSIR(n_directions=1, bounds={4: (0, 1)}, random_state=0)
     given.fit(np.column_stack([X, np.zeros(N)]), y)
     assert levels == {0.0: "weak", 7.0: "reliable"} and given.verdict_.level == "reliable"
+    assert errors[0.0] >= 0.5 > 0.1 > errors[7.0]  # two of it reach all that an entry of a unit row can be
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_features_that_add_up_to_a_constant_do_so_in_populations_that_are_flat(few_stand_ins):
+    rng = np.random.default_rng(0)
+    ward = rng.integers(0, 3, N)
+    x = np.column_stack([X[:, 0], *(ward == k for k in range(3))])
+    known = {"n_directions": 1, "bounds": sf.Bounds([-5, 0, 0, 0], [5, 1, 1, 1]), "random_state": 0}
+    belief = sf.PrivateSIR(**known).fit(x, x[:, 0] + x[:, 1] + 0.5 * rng.normal(size=N))._assessment
+    flat, other = (
+        np.array([belief.possible(np.random.default_rng(seed), which).x[:, 1:].sum(axis=1).var() for seed in range(6)])
+        for which in (True, False)
+    )
+    assert (flat < 1.2 * other).all() and (flat < 0.3 * other).any()
 
 
 @pytest.mark.judged

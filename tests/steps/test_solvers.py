@@ -3,17 +3,11 @@
 import numpy as np
 import pytest
 
-from sfumato.bounds import Bounds
 from sfumato.release import Release
-from sfumato.statistics.gradients import ResidualHistogram
-from sfumato.statistics.histograms import Bins
-from sfumato.statistics.whitening import Whitening
-from sfumato.steps.descent import SHORTER, Schedule, cosines, indicators, init, step
+from sfumato.steps.descent import cosines, indicators
 from sfumato.steps.dimension import choose
 from sfumato.steps.links import directions_in_x
 from sfumato.steps.noisy_histograms import likely_counts, nearest_shares, quantile, standing_out
-from sfumato.steps.ranks import Ranks
-from sfumato.steps.shape import Shape
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
 
 
@@ -149,32 +143,3 @@ def test_pure_noise_keeps_one_direction_and_a_strong_signal_all_of_its_own():
 def test_an_order_for_directions_is_obeyed():
     choice = choose(np.random.default_rng(7).normal(size=(10, 6)), 100.0, 10.0, 4)
     assert choice.n_directions == 4 and choice.given and "4" in choice.why
-
-
-def kept_when(moves, noise=1.0):
-    """What a descent takes clipping to leave of a gradient, when all residuals move by so many bins, step by step."""
-    whitening = Whitening(Bounds(-1.0, 1.0).grid(2), np.eye(2), np.zeros(2), 3.0)
-    shape, schedule = Shape(whitening, np.eye(2), np.full(2, 0.1)), Schedule()
-    ranks = Ranks(Bins(np.array([0.0])), np.array([0.5, 0.5]), total=1000.0, noise=1.0)
-    state, kept = init(shape, ranks, 1, schedule), []
-    for t, move in zip((2, 3, 4, 6), moves, strict=True):
-        walked = step(shape, ranks, state, t, 1000.0, schedule)
-        asked = next(walked)
-        try:
-            while True:
-                value = np.zeros(asked.query.shape)
-                if isinstance(asked.query, ResidualHistogram):
-                    value[np.searchsorted(asked.query.sizes, state.scale * 2.0 ** (move / 4.0 - 0.01))] = 1000.0
-                asked = walked.send(Release(value, np.full(value.shape, noise)))
-        except StopIteration as end:
-            state = end.value
-        kept.append(state.kept)
-    return np.array(kept)
-
-
-def test_steps_become_shorter_once_residuals_grow_and_stay_so():
-    usual = kept_when([0, 0, 0, 0])
-    assert np.ptp(usual) == 0.0
-    assert (kept_when([0, -2, 1, -3]) == usual).all()  # smaller, or larger by no more than the bin that chance makes
-    assert kept_when([0, -4, 2, -2]) / usual == pytest.approx([1.0, 1.0, SHORTER, SHORTER])
-    assert (kept_when([0, -4, 2, -2], noise=20.0) == usual).all()  # chance may make more, where noise is large

@@ -31,7 +31,9 @@ def walk(shape, error, noise, rng):
 def test_targets_that_began_at_the_end_are_weighted_by_their_noise_alone():
     rng = np.random.default_rng(0)
     noise = np.array([0.1, 0.2, 0.4])
-    ends = 5.0 + noise[:, None, None] * rng.normal(size=(3, P + 1, 1))
+    drawn = rng.normal(size=(3, P + 1, 1))
+    drawn *= 0.9 / np.sqrt((drawn**2).mean(axis=1, keepdims=True))  # no more than noise: nothing was left to go
+    ends = 5.0 + noise[:, None, None] * drawn
     weights = noise**-2.0 / (noise**-2.0).sum()
     best = np.tensordot(weights, ends, 1)
     targets = Targets.none(shape_of(np.full(P, 0.1)), 1)
@@ -103,3 +105,14 @@ def test_targets_without_noise_that_differ_from_step_to_step_are_not_extrapolate
         targets = targets.and_one(began, pointed, np.array([1e-12]))
         began = targets.average()
     assert np.linalg.norm(began - end) < 0.3**12 * np.linalg.norm(end)
+
+
+@pytest.mark.parametrize("times", [1.0, 2.0, 3.0, 5.0])
+def test_the_descent_ends_where_it_should_though_records_vary_far_more_along_an_axis_than_they_were_whitened_for(times):
+    rng, missed = np.random.default_rng(6), []
+    for _ in range(20):
+        axis = rng.normal(size=P)
+        error = (times - 1.0) * np.outer(axis, axis) / (axis @ axis)
+        end, _, found = walk(shape_of(np.full(P, 0.1)), error, [0.02] * 12, rng)
+        missed.append(np.linalg.norm(found - end) / np.linalg.norm(end))
+    assert max(missed) < 0.05  # twelve steps of a plain descent would multiply the first error by (times - 1)^12

@@ -41,6 +41,8 @@ SILENCE = 1e-2
 """Variance of the noise, over that of the fit, that is as good as none beside it."""
 FAR = 10.0
 """Times as many records: more than that is no forecast."""
+UNKNOWN = 0.5
+"""Error of an entry of a unit row of which nothing is known: two of it reach from zero to all that it can be."""
 GUESSED = (
     "But of some features hardly more than zeros was seen: how much one of them weighs is a guess. Give their bounds."
 )
@@ -219,8 +221,10 @@ class Assessment(ABC):
         """What a fit on a sample of the points shows, to be tested."""
 
     @abstractmethod
-    def possible(self, rng: np.random.Generator) -> Records:
-        """Points for a population that the releases leave possible."""
+    def possible(self, rng: np.random.Generator, flat: bool) -> Records:
+        """Points for a population that the releases leave possible; one that is `flat` has next to no variance along
+        axes of x whose variance does not show.
+        """
 
     @property
     @abstractmethod
@@ -269,11 +273,14 @@ class Assessment(ABC):
 
     @cached_property
     def worlds(self) -> list[World]:
-        """Populations that the releases leave possible."""
+        """Populations that the releases leave possible, every other one of them flat.
+
+        Along an axis without variance nothing draws the coefficients back, and steps add their noise up there.
+        """
         with one_blas_thread():
             rng, worlds = seeded(self.evidence), []
-            for _ in range(POPULATIONS):
-                points = self.possible(rng)
+            for which in range(POPULATIONS):
+                points = self.possible(rng, flat=which % 2 == 1)
                 silent = unsampled(self.evidence, points, np.random.default_rng(0), SILENCE)
                 worlds.append(World(points, self.fitted(silent)))
             return worlds
@@ -298,7 +305,9 @@ class Assessment(ABC):
 
     def _errors(self, fits: list[list[Any]]) -> Errors:
         sides = np.array([self._sides(world, some) for world, some in zip(self.worlds, fits, strict=True)])
-        return Errors(self._scatter(fits, sides, self.in_x), self._scatter(fits, sides, self.per_deviation))
+        least = np.where(self.evidence.guessed, UNKNOWN, 0.0)
+        of_x, of_loadings = (self._scatter(fits, sides, rows) for rows in (self.in_x, self.per_deviation))
+        return Errors(np.maximum(of_x, least), np.maximum(of_loadings, least))
 
     def _sides(self, world: World, fits: list[Any]) -> FloatArray:
         """Signs by which the rows of fits are turned to the truth: by scores, since features have units: (fits, k)."""
@@ -369,7 +378,7 @@ class Assessment(ABC):
             return Verdict("noise", told, self._each(0, False))
         same = self._each(announced, False)
         parts = [spoken(same, self.noun)]
-        guessed = self.evidence.guessed and "reliable" in same
+        guessed = bool(self.evidence.guessed.any()) and "reliable" in same
         if guessed:
             parts.append(GUESSED)
         inside = self.alikeness_inside[:announced]

@@ -187,7 +187,7 @@ class Belief(Assessment):
         with one_blas_thread():
             return self._signal.likely[: self._k]
 
-    def possible(self, rng: np.random.Generator) -> Records:
+    def possible(self, rng: np.random.Generator, flat: bool) -> Records:
         """A population that the releases leave possible, with what a fit does not show of it put back.
 
         Where x varies less than the noise of its released shape a fit sees part of a slope only, so that slopes as
@@ -195,7 +195,7 @@ class Belief(Assessment):
         is taken off the slopes once. Overall strength was seen to before, so that only the direction is mended.
         """
         doubted, links, slopes = self.evidence.doubted(rng), self._linked, self._signal.drawn(rng)
-        population = describe(doubted, rng, links, slopes, least=HIDDEN)
+        population = describe(doubted, rng, links, slopes, least=HIDDEN, flat=flat)
         probes = [self.fitted(sampled(self.evidence, population.points, rng)) for _ in range(PROBES)]
         shown = np.mean([probe.slopes(links.functions) for probe in probes], axis=0)
         size = (slopes * (population.covariance @ slopes)).sum(axis=0)
@@ -204,7 +204,7 @@ class Belief(Assessment):
         bias = factor * shown - slopes
         length = (bias * (population.covariance @ bias)).sum(axis=0)
         bias *= np.sqrt(np.minimum(1.0, size / np.maximum(length, 1e-300)))  # at most as long as the slope itself
-        return describe(doubted, rng, links, slopes - bias, least=HIDDEN).points
+        return describe(doubted, rng, links, slopes - bias, least=HIDDEN, flat=flat).points
 
     @property
     def own(self) -> Seen:

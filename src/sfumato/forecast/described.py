@@ -20,9 +20,9 @@ from sfumato.typing import FloatArray, IntArray
 ROUNDS = 8
 STRONGEST = 0.97
 """Most of a function of y that x is believed to explain: something has to be left for the points to differ in."""
-LEAST, HIDDEN = 0.5, 0.1
-"""Least variance of a direction of x, as part of what noise alone may show: as much as is likely, and as little as
-a fit may still see something of."""
+LEAST, HIDDEN, FLAT = 0.5, 0.1, 0.02
+"""Least variance of a direction of x, as part of what noise alone may show: as much as is likely, as little as a fit
+may still see something of, and next to none."""
 SHAPE, SHARP = 3.0, 0.5
 """Of the gamma distribution of a skewed coordinate, usually and, at least, for a test. Skewness lets clipping take more
 from one end of y than from the other, and looks like a dependence. A test that takes x for more skewed than it is
@@ -47,6 +47,7 @@ def describe(
     slopes: FloatArray | None = None,
     tested: bool = False,
     least: float = LEAST,
+    flat: bool = False,
 ) -> Described:
     """Points that the releases describe, with y depending on x by some links (none: not at all).
 
@@ -65,6 +66,8 @@ def describe(
         Whether something is tested: features are then as skewed as the releases leave likely.
     least : float
         Least variance of a direction, as part of what noise alone may show.
+    flat : bool
+        Whether a direction that does not show has next to no variance, as where features add up to a constant.
     """
     p = len(evidence.whitening.mean)
     place = _bins(evidence.ranks.probabilities, max(POINTS, 20 * p), rng)
@@ -73,7 +76,7 @@ def describe(
     functions = np.zeros((len(place), 0)) if links is None else links.functions[place]
     linked = _Linked(Groups.of(place), functions - functions.mean(axis=0), slopes)
     noise, most = _coordinates(evidence, len(place), tested, rng)
-    return _moved(evidence, place, linked, noise, least, most)
+    return _moved(evidence, place, linked, noise, _clipped_moments(evidence, least, flat), most)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +105,12 @@ class Curves:
 
 
 def describe_curves(
-    evidence: Evidence, rng: np.random.Generator, curves: Curves, tested: bool = False, least: float = LEAST
+    evidence: Evidence,
+    rng: np.random.Generator,
+    curves: Curves,
+    tested: bool = False,
+    least: float = LEAST,
+    flat: bool = False,
 ) -> Described:
     """Points that the releases describe, with scores whose mean and spread depend on y; all else does not.
 
@@ -114,7 +122,7 @@ def describe_curves(
     place = _bins(evidence.ranks.probabilities, max(4 * POINTS, 20 * p, 4 * p * groups), rng)
     curved = _Curved(place, curves)
     noise, most = _coordinates(evidence, len(place), tested, rng)
-    return _moved(evidence, place, curved, noise, least, most)
+    return _moved(evidence, place, curved, noise, _clipped_moments(evidence, least, flat), most)
 
 
 def _coordinates(
@@ -175,13 +183,13 @@ def _moved(
     place: IntArray,
     pattern: _Pattern,
     noise: FloatArray,
-    least: float,
+    moments: tuple[FloatArray, FloatArray],
     most: FloatArray | float = np.inf,
 ) -> Described:
-    """Points of a pattern, their mean, covariance and lengths moved to what was released about clipped records; no
-    variance becomes larger than `most`.
+    """Points of a pattern, their lengths moved to those released, and mean and covariance, once they are clipped, to
+    these `moments`; no variance becomes larger than `most`.
     """
-    target, covariance = _clipped_moments(evidence, least)
+    target, covariance = moments
     lengths = lengths_of(evidence, len(place))
     mean, stretch = target.copy(), np.ones(len(place))
     spread = covariance / max(
@@ -281,13 +289,17 @@ class _Curved:
         return residual @ root + (curved - inside) @ (axes.T @ root), np.zeros(axes.shape[1])
 
 
-def _clipped_moments(evidence: Evidence, least: float) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance of clipped records, in half widths, the known noise taken out of the eigenvalues."""
+def _clipped_moments(evidence: Evidence, least: float, flat: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Mean and covariance of clipped records, in half widths, the known noise taken out of the eigenvalues.
+
+    Where they are `flat`, what is not more than noise alone may show is taken for next to none.
+    """
     p, n = len(evidence.whitening.mean), evidence.n
     mean = np.clip(evidence.moments.value[:p] / n, -1.0, 1.0)
     values, vectors = np.linalg.eigh(upper_to_full(evidence.moments.value[p:] / n, p) - np.outer(mean, mean))
     edge = noise_edge(float(evidence.moments.noise_std[p]) / n, p)
-    seen = np.maximum(without_noise(values, edge), max(least * edge, 1e-12))
+    seen = without_noise(values, edge)
+    seen = np.where(flat & (seen < edge), FLAT * edge, np.maximum(seen, least * edge)) + 1e-12
     return mean, np.asarray((vectors * seen) @ vectors.T)
 
 

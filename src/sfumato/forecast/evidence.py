@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.privacy.asking import Ask, Asking
 from sfumato.privacy.events import Gaussian
@@ -164,12 +165,12 @@ class Evidence:
         return Release(grid.centre + unit * self.moments.value[:p], unit * self.moments.noise_std[:p])
 
     @property
-    def guessed(self) -> bool:
-        """Whether a unit is a guess: that of a feature of which only zeros were seen, and no bounds were given."""
+    def guessed(self) -> NDArray[np.bool_]:
+        """Features whose unit is a guess: only zeros were seen of them, and no bounds were given."""
         if self.reading is None:
-            return False
-        located, unknown = self.reading.located(), self.reading.known.unknown
-        return bool((located.unseen & (located.grid.centre == 0.0))[unknown].any())
+            return np.zeros(len(self.whitening.mean), dtype=bool)
+        located = self.reading.located()
+        return np.asarray(located.unseen & (located.grid.centre == 0.0) & np.isnan(self.reading.known.lower))
 
     @property
     def beyond(self) -> FloatArray:

@@ -167,9 +167,9 @@ class CurvedBelief(RowsFound):
         )
         return self.mended(self.choice.singular_values[:k], nothing, pilot, self.power)
 
-    def possible(self, rng: np.random.Generator) -> Records:
+    def possible(self, rng: np.random.Generator, flat: bool) -> Records:
         curves = self.curves.times(self._factors.drawn(rng))
-        return describe_curves(self.evidence.doubted(rng), rng, curves, least=HIDDEN).points
+        return describe_curves(self.evidence.doubted(rng), rng, curves, least=HIDDEN, flat=flat).points
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class ComponentBelief(RowsFound):
         values = without_noise(np.diag(self.known.values), self.edge)
         return np.asarray(np.maximum(values, 1e-3 * max(float(np.abs(values).mean()), 1e-300)))
 
-    def possible(self, rng: np.random.Generator) -> Records:
+    def possible(self, rng: np.random.Generator, flat: bool) -> Records:
         shrunk = Known(self.known.mean, np.diag(self._variances), self.known.root, self.known.noise)
         return spread_points(self.evidence, self.known.mean, shrunk.drawn(rng), rng)
 
@@ -353,7 +353,7 @@ class PairBelief(RowsFound):
         joint[p:, :p] = joint[:p, p:].T
         return joint
 
-    def possible(self, rng: np.random.Generator) -> Records:
+    def possible(self, rng: np.random.Generator, flat: bool) -> Records:
         joint = self._joint(self.known.drawn(rng), self._correlations(self._factors.drawn(rng)))
         return spread_points(self.evidence, self.known.mean, joint, rng)
 

@@ -34,11 +34,6 @@ LEFT, EVEN = 0.7, 5.0
 LONG = 2.0
 """Second moments of records that are left whole, beside those of the shorter ones by which they were whitened, where
 features are skewed. Steps as long as elsewhere would go too far, and back."""
-GROWN, SHORTER = 1.3, 2.0
-"""Times the least size of residuals so far that tells of steps that go too far, by more than the bin that chance makes;
-and by how much shorter they are from then on."""
-TELLING = 0.015
-"""Largest noise of a count of sizes, as part of the records, with which a size that grew is no chance."""
 SHRINK = 1.0
 """A slope on a cosine is believed beyond so many variances of its noise."""
 SAMPLING = 0.6
@@ -108,8 +103,7 @@ def schedule_of(n_features: int, n_records: int | None, mu: float, ordered: bool
 class State:
     """Where the descent stands. Everything in it is released or public.
 
-    `kept` is what clipping leaves of a gradient, `targets` where all steps so far pointed to, `least` the least size of
-    residuals that was seen, and `shorter` how many times shorter steps are than elsewhere.
+    `kept` is what clipping leaves of a gradient, `targets` where all steps so far pointed to.
     """
 
     table: FloatArray
@@ -117,8 +111,6 @@ class State:
     scale: float
     kept: float
     targets: Targets
-    least: float = np.inf
-    shorter: float = 1.0
 
     @property
     def links(self) -> Links:
@@ -223,11 +215,7 @@ def init(shape: Shape, ranks: Ranks, n_directions: int | None, schedule: Schedul
 def step(
     shape: Shape, ranks: Ranks, state: State, t: int, n: float, schedule: Schedule, n_directions: int = 1
 ) -> Asking[State]:
-    """One release of the residual products, and a step to the average of all targets so far.
-
-    Long records are whitened by the shape of the shorter ones. Where they vary far more along an axis, steps go too far
-    along it, and back, and residuals grow: then steps become shorter, if there are records enough to tell.
-    """
+    """One release of the residual products, and a step to the average of all targets so far."""
     scale, kept = state.scale, state.kept
     residual = Residual(shape.whitening, ranks.bins, state.table, state.coefficients, scale)
     if t in schedule.sized:
@@ -238,9 +226,6 @@ def step(
         scale = uneven * quantile(counts, sizes.sizes, schedule.levels[1])
         dimensions = n_directions + schedule.extra * schedule.extra_weight**2
         kept = max(kept_gradient(counts, sizes.sizes, scale, dimensions), LEAST_KEPT) * (LONG if uneven > 1.0 else 1.0)
-        grew = scale > GROWN * state.least and float(released.noise_std.max()) < TELLING * n
-        shorter = state.shorter * (SHORTER if grew else 1.0)
-        kept, state = kept * shorter, replace(state, least=min(state.least, scale), shorter=shorter)
         residual = Residual(shape.whitening, ranks.bins, state.table, state.coefficients, scale)
         if t in schedule.refined:
             state = yield from refine_functions(residual, ranks, state, t, n, n_directions, counts, sizes.sizes)

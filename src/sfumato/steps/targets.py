@@ -21,7 +21,7 @@ WRONG = 1.5
 BENT = 0.05
 """Least error of the whitening, however little noise: clipping bends the shape of records that are not spherical."""
 OWN = 0.4
-"""Error of each target by itself, as part of what was left to go: how much clipping takes is known roughly, and differs
+"""Error of each target by itself, as part of how far it points: how much clipping takes is known roughly, and differs
 from step to step. Without it targets with hardly any noise are believed to differ by the whitening alone, and averages
 with large weights of both signs end anywhere."""
 ROUNDS = 2
@@ -74,17 +74,22 @@ class Targets:
 
         Along the axis i of the rough covariance the errors of targets s and t have the covariance
         ``doubt_i sum_j doubt_j d_sj d_tj`` (d: what is left from where each began to the end), and each has its noise
-        and an error of its own in proportion to d. The end is not known: it is where the last step began at first (of
-        two steps, what the second points to), then the average itself. Weights add up to one along each axis; an
-        intercept is taken for an axis of mean doubt.
+        and an error of its own in proportion to how far it points, as far as that is not noise. The end is not known:
+        it is where the last step began at first (of two steps, what the second points to), then the average itself.
+        Weights add up to one along each axis; an intercept is taken for an axis of mean doubt.
+
+        An error in proportion to d, which is much the same elsewhere, would let the descent stop anywhere: where
+        records vary several times as much along an axis as they were whitened for, early targets are far beyond the
+        end, and an average of them that happens to be where the last step began would have no error left.
         """
         doubts = self.shape.doubts
         doubts = np.hypot(WRONG * np.append(doubts, doubts.mean()), BENT)
-        steps = self.ends.shape[1]
+        steps, way = self.ends.shape[1], self.ends - self.began
+        squares = np.einsum("qtp,qtp->qt", way, way) / len(doubts)
+        own = self.noise + OWN**2 * np.maximum(squares - self.noise, 0.0)
         found = self.began[:, -1] if steps > 2 else self.ends[:, -1]
         for _ in range(ROUNDS if steps > 1 else 0):
             left = found[:, None] - self.began
-            own = self.noise + OWN**2 / len(doubts) * np.einsum("qtp,qtp->qt", left, left)
             found = _averaged(self.ends, (left * doubts) @ left.transpose(0, 2, 1), doubts, own)
         return np.concatenate([self.shape.axes @ found[:, :-1].T, found[:, -1:].T])
 
