@@ -227,10 +227,17 @@ def _covering(store: Store, name: str, n: int, how: str, options: argparse.Names
 
 
 def _turned(x: np.ndarray, runs: list[Any], limit: PrivateSIR) -> tuple[np.ndarray, np.ndarray]:
-    """Directions of all fits, each turned so that its scores go with those of the limit; errors of those judged."""
-    value = np.array([run["d"] for run in runs])
-    alike = (np.array([run["s"] for run in runs]) * scores_of(limit, x, 2 * ROWS)).sum(axis=2)
-    return value * np.where(alike < 0, -1.0, 1.0)[..., None], np.array([run["e"] for run in runs if "e" in run])
+    """Directions of all fits, each turned so that its scores go with those of the others, and together with those of
+    the limit; errors of those judged.
+
+    A limit alone would not tell the side of a direction that hardly goes with it.
+    """
+    value, scores = (np.array([run[what] for run in runs]) for what in ("d", "s"))
+    sides = []
+    for each, quiet in zip(scores.transpose(1, 0, 2), scores_of(limit, x, 2 * ROWS), strict=True):
+        side = np.where(np.linalg.svd(each, full_matrices=False)[0][:, 0] < 0, -1.0, 1.0)
+        sides.append(side * (-1.0 if side @ each @ quiet < 0 else 1.0))
+    return value * np.array(sides).T[..., None], np.array([run["e"] for run in runs if "e" in run])
 
 
 def _correlations(x: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -68,6 +68,13 @@ def test_the_scale_inside_bounds_is_found_however_wide_they_are(noisy):
     assert found.bounds == Bounds([-1000, 0, -1], [1000, 5000, 1])
 
 
+@pytest.mark.parametrize(("rho", "closely"), [(1.0, True), (RHO / 25.0, False)])
+def test_bounds_in_other_proportions_than_spreads_are_units_only_where_these_are_read_roughly(noisy, rho, closely):
+    x = np.random.default_rng(3).normal(size=(N, 3)) * [1.0, 1.0, 1.7]  # bounds say that all three vary alike
+    found = located(noisy, x, PartialBounds.of(Bounds(-8.0, 8.0), 3), rho=rho)
+    assert (found.grid.half_width[2] > 1.4 * found.grid.half_width[0]) == closely
+
+
 def test_the_distances_tell_rare_events_and_long_tails_from_normal_features(noisy):
     rng = np.random.default_rng(3)
     x = np.column_stack([rng.random(N) < 0.01, rng.lognormal(0, 1.5, N) * (rng.random(N) < 0.2), rng.normal(size=N)])

@@ -72,8 +72,10 @@ NEAR_BOX = 5
 """Octaves up to those of known bounds that are near to them."""
 CLEARLY = 2.0 * float(np.log(ZOOM))
 """Log-likelihood of a window of a zoom that chance does not reach: there are as many as half the square of its bins."""
-AGREE = 2.0
-"""Factor within which the units of features agree well enough."""
+CLOSELY, ROUGHLY, ROUGH = 1.4, 2.0, 0.015
+"""Factors within which units agree with known bounds: where counts are known well, and where their noise is so large a
+part of the records that units are read roughly. Where features are nearly copies of each other, bounds in other
+proportions than their spreads hide what they differ in."""
 PLACED = 8.0
 """Standard errors of records off the middle that stand out nowhere: enough to tell where they are likely to be ..."""
 MISSING = 2.5
@@ -430,7 +432,8 @@ def _bounds(known: PartialBounds, view: _View, counts: Release, n_records: int |
     half = np.where(boxed & ~shown, widest, half)
     centre, half_width = known.lower / 2 + known.upper / 2, known.upper / 2 - known.lower / 2
     told = boxed & shown
-    middle[told], half[told] = _agreeing(middle[told], half[told], centre[asked[told]], half_width[asked[told]])
+    factor = float(np.clip(ROUGHLY * noise / max(ROUGH * n, 1e-9), CLOSELY, ROUGHLY))
+    middle[told], half[told] = _agreeing(middle[told], half[told], centre[asked[told]], half_width[asked[told]], factor)
     half_width *= WIDTH
     centre[asked], half_width[asked] = middle, half
     lower, upper, unseen = known.lower.copy(), known.upper.copy(), np.zeros(known.n_features, dtype=bool)
@@ -441,15 +444,15 @@ def _bounds(known: PartialBounds, view: _View, counts: Release, n_records: int |
 
 
 def _agreeing(
-    middle: FloatArray, half: FloatArray, centre: FloatArray, half_width: FloatArray
+    middle: FloatArray, half: FloatArray, centre: FloatArray, half_width: FloatArray, factor: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Units inside known bounds: in proportion to the bounds, but for features that clearly are not.
+    """Units inside known bounds: in proportion to the bounds, but for features that are not, by more than a `factor`.
 
-    What was found is noisy, the bounds are not. Units need to agree within a small factor only.
+    What was found is noisy, the bounds are not.
     """
     ratio = half / half_width
     usual = np.median(ratio) if len(ratio) else 1.0
-    agrees = np.abs(np.log(ratio / usual)) < np.log(AGREE)
+    agrees = np.abs(np.log(ratio / usual)) < np.log(factor)
     half = np.where(agrees, usual * half_width, half)
     return np.where(agrees & (np.abs(middle - centre) < half / WIDTH), centre, middle), half
 
