@@ -75,14 +75,19 @@ class Schedule:
 USUAL = Schedule(refined=(2, 4))
 PLENTY = replace(USUAL, levels=(0.6, 0.5), shape=0.05, radius=0.01, residual=0.01)
 NOISY = replace(USUAL, levels=(0.6, 0.3), radius=0.01, residual=0.01)
-CENTRAL = (USUAL, PLENTY, NOISY)
+WIDE = replace(NOISY, shape=0.17)
+CENTRAL = (USUAL, PLENTY, NOISY, WIDE)
 """Of fits in one place. With many records histograms take little to be read; so does the whitening where the sample
-limits a fit, and where noise does, residuals are cut sooner."""
+limits a fit, and where noise does, residuals are cut sooner. Of very many features the whitening takes more: along axes
+that vary less than its noise shows a descent goes slowly."""
 OF_CLASSES = tuple(replace(schedule, refined=()) for schedule in CENTRAL)
 """The same for classes, which have no order that corrections of their functions could be smooth in."""
 ENOUGH, MOST_NOISE = 1_000.0, 0.04
 """Least ``n mu``, how many times the noise of a count fits into n, for which histograms take little; and largest
 ``p / (mu^2 n)``, but for a factor the variance of noise beside that of the sample, where the sample limits a fit."""
+MOST_HIDDEN = 0.15
+"""Largest ``p^1.5 / (mu n)``, but for a factor the edge of the noise of the usual whitening beside a variance, at which
+that is good enough."""
 FOUR_STEPS = Schedule((2.0, 1.0, 2.0, 3.0), (2, 3, 4), (0.6, 0.6), fading=1.0, shape=0.20)
 """Where rounds are dear, or records few."""
 
@@ -92,11 +97,15 @@ def schedule_of(n_features: int, n_records: int | None, mu: float, ordered: bool
 
     >>> [CENTRAL.index(schedule_of(15, n, 0.08)) for n in (None, 10_000, 20_000, 200_000)]
     [0, 0, 2, 1]
+    >>> [CENTRAL.index(schedule_of(p, 10_000, 0.24)) for p in (15, 40, 60)]
+    [1, 2, 3]
     """
-    usual, plenty, noisy = CENTRAL if ordered else OF_CLASSES
+    usual, plenty, noisy, wide = CENTRAL if ordered else OF_CLASSES
     if n_records is None or n_records * mu < ENOUGH:
         return usual
-    return plenty if n_features <= MOST_NOISE * mu * mu * n_records else noisy
+    if n_features <= MOST_NOISE * mu * mu * n_records:
+        return plenty
+    return noisy if n_features**1.5 <= MOST_HIDDEN * mu * n_records else wide
 
 
 @dataclass(frozen=True, slots=True)
