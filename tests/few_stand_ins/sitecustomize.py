@@ -12,7 +12,7 @@ FEW = {
     "sfumato.forecast.belief": {"PILOTS": 1, "PROBES": 1},
     "sfumato.forecast.family": {"PILOTS": 1},
     "sfumato.forecast.prospect": {"DRAWS": 2},
-    "sfumato.methods.explanation": {"MOST_DRAWS": 1},
+    "sfumato.methods.explanation": {"MOST_DRAWS": 1, "TOLD": 1, "SOUGHT": 1, "COMPARED": 1},
     "sfumato.report.build": {"DRAWS": 1, "USUAL_DRAWS": 1},
 }
 
