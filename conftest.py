@@ -31,12 +31,13 @@ _FIRST = (
     "tests/federated/test_supernodes",
     "tests/federated/test_flower",
     "tests/docs/test_site",
+    "tests/docs/test_pages",
     "tests/settings/test_dask",
     "tests/web/test_runs",
     "tests/cli/test_processes",
-    "tests/docs/test_pages",
 )
-"""Tests that wait for servers and other processes, for minutes in all, or take ten seconds each."""
+"""Tests that wait for servers and other processes, for minutes in all, the longest first: workers that are done with
+theirs take over from the end."""
 
 _lock = Lock()
 _stream = np.random.Philox(0)
