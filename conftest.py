@@ -27,6 +27,18 @@ from sfumato.privacy.noise import SecureNoise
 _carriers = {"nvflare": "nvflare.py", "vantage6": "vantage6"}
 collect_ignore = [f"src/sfumato/federated/{place}" for name, place in _carriers.items() if not find_spec(name)]
 
+_FIRST = (
+    "tests/federated/test_supernodes",
+    "tests/federated/test_flower",
+    "tests/docs/test_site",
+    "tests/docs/test_pages",
+    "tests/settings/test_dask",
+    "tests/web/test_runs",
+    "tests/cli/test_processes",
+)
+"""Tests that wait for servers and other processes, for minutes in all, the longest first: workers that are done with
+theirs take over from the end."""
+
 _lock = Lock()
 _stream = np.random.Philox(0)
 
@@ -48,10 +60,8 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Deployments first: they wait for servers for minutes, which nobody else should wait for at the end."""
-    items.sort(
-        key=lambda item: not item.nodeid.startswith(("tests/federated/test_supernodes", "tests/federated/test_flower"))
-    )
+    """Long tests first, which nobody should wait for at the end; meanwhile other workers compute."""
+    items.sort(key=lambda item: next((i for i, name in enumerate(_FIRST) if item.nodeid.startswith(name)), len(_FIRST)))
 
 
 @pytest.hookimpl(tryfirst=True)

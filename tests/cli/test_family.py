@@ -3,13 +3,17 @@
 import csv
 import os
 import re
+from functools import cache
 
 import numpy as np
 import pyarrow.csv as pcsv
 import pytest
+from tests.cli.conftest import BOUNDS
+from typer.testing import CliRunner
 
 from sfumato import Budget
 from sfumato.cli import output, terminal
+from sfumato.cli.app import app
 from sfumato.methods import FAMILY as OURS
 from sfumato.methods import added, load
 from sfumato.model import load_inputs, load_model
@@ -56,34 +60,52 @@ def test_every_estimator_is_tried():
     assert set(WORDS) == set(FAMILY)
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, patients, seed_noise):
+    """The folder in which an estimator was fitted, and what the command said; fitted when it is first asked for."""
+
+    @cache
+    def fit(name):
+        folder = tmp_path_factory.mktemp(name)
+        (folder / "patients.csv").symlink_to(patients)
+        (folder / "bounds.toml").write_text(BOUNDS)
+        seed_noise(f"fit of {name} at the command line")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            patch.setenv("COLUMNS", "100")
+            return folder, CliRunner().invoke(app, [*words(name), "--out", "new"])
+
+    return fit
+
+
 @pytest.mark.parametrize("name", FAMILY)
-def test_a_fit_leaves_a_report_a_model_and_directions_that_agree(name, sfumato, here, patients):
-    code, out, err = sfumato(*words(name), "--out", "new")
-    assert (code, err) == (0, "") and "new/report.html" in out
-    assert "(epsilon = 1, delta = 1e-06)" in re.sub(r"[│\s]+", " ", out)  # a narrow table breaks the line
-    assert sorted(os.listdir(here / "new")) == FILES
-    model = load_model(here / "new" / "model.json")
+def test_a_fit_leaves_a_report_a_model_and_directions_that_agree(name, made, sfumato, here, patients):
+    folder, done = made(name)
+    new = folder / "new"
+    assert (done.exit_code, done.stderr) == (0, "") and "new/report.html" in done.stdout
+    assert "(epsilon = 1, delta = 1e-06)" in re.sub(r"[│\s]+", " ", done.stdout)  # a narrow table breaks the line
+    assert sorted(os.listdir(new)) == FILES
+    model = load_model(new / "model.json")
     assert type(model) is load(FAMILY[name]) and model.ledger_.total() <= 1.0 + 1e-9
-    assert sfumato("report", "new/model.json", "--out", "again.html")[0] == 0
-    assert (here / "again.html").read_bytes() == (here / "new" / "report.html").read_bytes()
-    assert sfumato("transform", "patients.csv", "--model", "new/model.json", "--out", "p.csv")[0] == 0
+    assert sfumato("report", str(new / "model.json"), "--out", "again.html")[0] == 0
+    assert (here / "again.html").read_bytes() == (new / "report.html").read_bytes()
+    assert sfumato("transform", "patients.csv", "--model", str(new / "model.json"), "--out", "p.csv")[0] == 0
     written = pcsv.read_csv(here / "p.csv")
     found = np.column_stack([written[column] for column in written.column_names if "direction" in column])
-    inputs, table = load_inputs(here / "new" / "model.json"), pcsv.read_csv(patients)
+    inputs, table = load_inputs(new / "model.json"), pcsv.read_csv(patients)
     if name != "pca":  # it has a column of categories, encoded on the way
         sides = [table.select(side.names) for side in (inputs, inputs.second) if side][: 1 + name.endswith("cca")]
         expected = model.transform(*sides)
         np.testing.assert_array_equal(found, expected if len(sides) == 1 else np.hstack(expected))
     assert ("class" in written.column_names) == name.endswith("lda")
-    assert not [path for path in os.listdir(here) if "partial" in path]
+    assert not [path for path in (*os.listdir(folder), *os.listdir(here)) if "partial" in path]
 
 
 @pytest.mark.parametrize("name", FAMILY)
-def test_no_number_of_the_table_is_written(name, sfumato, here, patients):
-    sfumato(*words(name), "--out", "new")
+def test_no_number_of_the_table_is_written(name, made, patients):
     cells = {cell for line in patients.read_text().splitlines()[1:] for cell in line.split(",") if len(cell) > 8}
     for file in FILES:
-        assert not cells & set(re.findall(r"[-+.\de]+", (here / "new" / file).read_text()))
+        assert not cells & set(re.findall(r"[-+.\de]+", (made(name)[0] / "new" / file).read_text()))
 
 
 def lines(path):

@@ -1,8 +1,8 @@
 """Code blocks of a page, and how each kind is run.
 
-Python blocks of a page share one namespace and run in this process; shell blocks run in bash; a block with
-``title="name"`` is written to that file. A block that must not run says why in a comment above it:
-``<!-- not run: needs a network -->``.
+Python blocks of a page share one namespace and run in this process; so do shell blocks that are plain calls of sfumato,
+which saves the time of starting it; others run in bash. A block with ``title="name"`` is written to that file. One that
+must not run says why in a comment above it: ``<!-- not run: needs a network -->``.
 """
 
 import os
@@ -24,8 +24,6 @@ FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w*)(?P<options>[^\n]*)\n(?P<code>.*?)^(?P=indent)```",
     re.M | re.S,
 )
-WORD_FOR_WORD = "tutorial.md"
-"""This page runs in a real shell; on others, plain calls of sfumato run here, which saves the time of starting it."""
 PYTHON, SHELL = {"python", "py"}, {"sh", "bash", "shell", "console"}
 
 
@@ -49,7 +47,7 @@ class Block:
         elif self.language in PYTHON:
             exec(compile("\n" * self.line + self.code, str(self.page), "exec"), namespace)
         elif self.language in SHELL:
-            commands = [] if self.page.name == WORD_FOR_WORD else self._ours()
+            commands = self._ours()
             for words in commands:
                 done = CliRunner().invoke(app, words[1:])
                 assert done.exit_code == 0, f"{self.page}:{self.line}\n{done.stdout}\n{done.stderr}"

@@ -8,6 +8,7 @@ from tests.docs.blocks import PYTHON, SHELL, blocks
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = [page for page in PAGES if any(block.language in PYTHON | SHELL for block in blocks(page))]
+FORESEEN = {ROOT / "docs/gallery/small.md"}  # it says how much is lost, and how many records would do
 OTHERS = {"text", "toml", "json", "nginx", "yaml", "csv", "r"}
 
 
@@ -15,7 +16,9 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", RUN, ids=name)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.judged] if page in FORESEEN else []) for page in RUN], ids=name
+)
 def test_every_block_of_the_page_runs_in_order(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")

@@ -1,6 +1,7 @@
 """Fewer stand-ins in tests, and in the processes that tests start: those have this folder on their path.
 
-Fits are judged, and methods chosen, by so many stand-ins: as by any number of them, but sooner and roughly.
+Fits are judged, and methods chosen, by so many stand-ins: as by any number of them, but sooner and roughly. What other
+budgets and other numbers of records would change is told for fewer of them.
 """
 
 import sys
@@ -12,8 +13,8 @@ FEW = {
     "sfumato.forecast.belief": {"PILOTS": 1, "PROBES": 1},
     "sfumato.forecast.family": {"PILOTS": 1},
     "sfumato.forecast.prospect": {"DRAWS": 2},
-    "sfumato.methods.explanation": {"MOST_DRAWS": 1},
-    "sfumato.report.build": {"DRAWS": 1, "USUAL_DRAWS": 1},
+    "sfumato.methods.explanation": {"MOST_DRAWS": 1, "TOLD": 1, "SOUGHT": 1, "COMPARED": 1},
+    "sfumato.report.build": {"DRAWS": 1, "USUAL_DRAWS": 1, "BUDGETS": (0.25, 1.0), "SIZES": (1.0, 4.0)},
 }
 
 

@@ -111,6 +111,7 @@ def test_a_mistake_is_one_sentence_before_anything_is_spent(x):
         PrivateCensoredSIR(bounds=BOX, method="weights").fit(x[:50], np.ones((50, 2)))
 
 
+@pytest.mark.judged
 def test_a_forecast_is_met():
     sir, rng = PrivateCensoredSIR(n_directions=1, bounds=BOX), np.random.default_rng(6)
     losses = []

@@ -165,6 +165,7 @@ def test_no_direction_is_announced_where_there_is_none(x, together):
     assert PrivateMultiSIR(bounds=BOX).fit(x, shuffled).choice_.announced == 0
 
 
+@pytest.mark.judged
 def test_a_forecast_is_met():
     sir, rng = PrivateMultiSIR(n_directions=2, bounds=BOX), np.random.default_rng(12)
     losses = []

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from sfumato import Bounds, Budget, FileLedger, PrivacyWarning, PrivatePCA, PrivateSIR, account
 from sfumato.errors import BudgetError, InputError
+from sfumato.report import build
 
 BOX = Bounds(-1, 1)
 
@@ -61,7 +62,7 @@ def test_pictures_show_the_numbers_of_the_fit(sir, frame):
     np.testing.assert_allclose(widths, np.sort(np.abs(sir.loadings_[0])))
     heights = [bar.get_height() for bar in sir.plot_eigenvalues().patches]
     np.testing.assert_allclose(heights, sir.choice_.singular_values)
-    assert len(sir.plot_forecast().lines) == 4  # three sizes, and none private
+    assert len(sir.plot_forecast().lines) == len(build.SIZES) + 1  # a line for each, and none private
     pca = PrivatePCA(2, bounds=BOX, random_state=1).fit(frame)
     assert len(pca.plot_loadings(2).patches) == 3
     with pytest.raises(InputError, match="from 1 to 2"):

@@ -341,6 +341,7 @@ def test_a_table_without_rows_is_answered_where_persons_are_protected(relation):
             sf.PrivateSIR(**known).fit(*none)
 
 
+@pytest.mark.judged
 def test_a_forecast_has_the_noise_of_a_persons_rows_and_does_not_know_their_number():
     plain, whole = (
         sf.PrivateSIR(bounds=BOX, n_directions=1, rows_per_person=rows).explain(5_000, 4) for rows in (None, 5)

@@ -62,6 +62,7 @@ def test_classes_are_refused_before_anything_is_spent(x):
         PrivatePHD(bounds=BOX).fit(x, np.where(x[:, 0] > 0, "a", "b"))
 
 
+@pytest.mark.judged
 def test_a_forecast_is_met(x):
     phd = PrivatePHD(epsilon=1.0, n_directions=1, bounds=BOX)
     rng = np.random.default_rng(6)

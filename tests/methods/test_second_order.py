@@ -108,6 +108,7 @@ def test_the_plan_tells_everything_beforehand():
     assert [row[0] for row in save.explain(200, 10).rows()] == [entry.purpose for entry in save.fit(x, y).ledger_]
 
 
+@pytest.mark.judged
 @BOTH
 @pytest.mark.filterwarnings("ignore:random_state")
 def test_the_forecast_is_the_measured_mean(kind):

@@ -15,9 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import sfumato
 from sfumato import Bounds, InputError, Ledger, PrivateSIR, progress, scan
+from sfumato.cli.app import app
 from sfumato.methods import FAMILY, load
 from sfumato.privacy.budget import Budget
 from sfumato.settings import adder_of
@@ -208,20 +210,11 @@ def test_a_fit_at_the_terminal_is_added_up_over_tls(path, tmp_path):
     with dask.local_cluster(1, protocol="tls", security=security) as client:
         address = client.scheduler.address
         assert address.startswith("tls://")
-        command = [
-            Path(sys.executable).parent / "sfumato",
-            "fit",
-            path,
-            "-y",
-            "y",
-            "--features",
-            "a,b,c,d",
-            "--seed",
-            "3",
-        ]
-        both = [*command, "--memory", "300MB", "--out", tmp_path / "both", "--cluster", address]
-        for order in ([*command, "--out", tmp_path / "one"], both):
-            subprocess.run(list(map(str, order)), check=True, capture_output=True, env=environment, timeout=300)
+        words = ["fit", str(path), "-y", "y", "--features", "a,b,c,d", "--seed", "3", "--out"]
+        assert CliRunner().invoke(app, [*words, str(tmp_path / "one")]).exit_code == 0
+        both = [Path(sys.executable).parent / "sfumato", *words, tmp_path / "both", "--memory", "300MB"]
+        order = [*map(str, both), "--cluster", address]
+        subprocess.run(order, check=True, capture_output=True, env=environment, timeout=300)
     one, other = ((tmp_path / folder / "directions.csv").read_bytes() for folder in ("one", "both"))
     assert one == other
 

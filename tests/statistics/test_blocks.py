@@ -1,5 +1,7 @@
 """Sums made block by block, by tables and from the bits of floats are those of the plain formulas, to the last bit."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -166,17 +168,23 @@ def test_whitened_integers_and_their_squares(shape):
         assert np.array_equal(squares, (plain[here] ** 2).sum(axis=1))
 
 
+@cache
+def whitened_table(shape):
+    """A table, its response, and what the formulas make of it: the same for all functions and coefficients."""
+    rng = np.random.default_rng(6)
+    whitening, x, y = whitening_of(rng, shape[1]), awkward(rng, shape), rng.normal(size=shape[0])
+    return whitening, x, y, whitened(whitening, x)
+
+
 @pytest.mark.parametrize("shape", [(150_011, 1), *SHAPES[1:]])
 @pytest.mark.parametrize("q", [2, 12, 70])
 @pytest.mark.parametrize(("first", "scale"), [(True, 2.5), (False, 2.5), (False, 0.01)])  # the last: cut residuals
 def test_residual_sizes_and_products(shape, q, first, scale):
-    rng = np.random.default_rng(6)
-    p1, whitening = shape[1] + 1, whitening_of(rng, shape[1])
-    bins = Bins(np.linspace(-2.0, 2.0, 47))
-    records = Records(awkward(rng, shape), rng.normal(size=shape[0]))
+    rng, (whitening, x, y, z) = np.random.default_rng(8), whitened_table(shape)
+    p1, bins, records = shape[1] + 1, Bins(np.linspace(-2.0, 2.0, 47)), Records(x, y)
     coefficients = np.zeros((p1, q)) if first else rng.normal(size=(p1, q)) / np.sqrt(p1)
     residual = Residual(whitening, bins, rng.normal(size=(48, q)), coefficients, scale)
-    z, index = whitened(whitening, records.x), np.searchsorted(bins.edges, records.y, side="right")
+    index = np.searchsorted(bins.edges, y, side="right")
     bits = min(20, 25 - p1.bit_length())
     f = np.rint(residual.table * (whitening.unit * 2.0**bits))[index]
     e = (f - z @ np.rint(coefficients * 2.0**bits)) / (whitening.unit * 2.0**bits * residual.unit)

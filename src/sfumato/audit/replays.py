@@ -17,7 +17,6 @@ import pyarrow.csv
 import pyarrow.parquet
 from sklearn.base import clone
 from sklearn.utils import get_tags
-from threadpoolctl import threadpool_limits
 
 from sfumato.audit.fits import list_attacks
 from sfumato.audit.hostile import Hostile, Private, Table, forges
@@ -35,6 +34,7 @@ from sfumato.methods.second_order import PrivateDR, PrivateSAVE
 from sfumato.methods.sir import PrivateSIR
 from sfumato.methods.sparse_pca import PrivateSparsePCA
 from sfumato.methods.sparse_sir import PrivateSparseSIR
+from sfumato.settings.central import one_blas_thread
 from sfumato.sources import scan
 from sfumato.sources.files import open_source
 from sfumato.typing import Relation
@@ -297,7 +297,7 @@ class Run:
         """All pairs, summed up."""
         row = Row(self.name, self.relation, self.way, 0, 0, 0, 0.0, 0, {})
         # two threads on matrices of three rows wait for each other longer than they compute
-        with tempfile.TemporaryDirectory() as folder, threadpool_limits(limits=1, user_api="blas"):
+        with tempfile.TemporaryDirectory() as folder, one_blas_thread():
             for i, found in enumerate(self.pairs(pairs, seed, Path(folder))):
                 row = _added(row, i, found)
         return row

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.interpolate import BSpline
 from scipy.optimize import minimize
 from scipy.special import ndtr
-from threadpoolctl import threadpool_limits
 
+from sfumato.settings.central import one_blas_thread
 from sfumato.typing import FloatArray, IntArray
 
 REACH = 5.0
@@ -121,7 +121,7 @@ def fit_index(
     position = axis.position(thresholds)
     near = np.abs(position) <= REACH
     z, position, answers = standardised(x[near], mean, spread), position[near], answers[near]
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         likelihood = _Likelihood(z, _level_basis(position), _sharpness_basis(position), answers, max(lie, 1e-9))
         found = minimize(
             likelihood, likelihood.start(position), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}

@@ -21,6 +21,8 @@ from sfumato.typing import Relation
 
 SIGNALS = (0.9, 0.5, 0.2)
 TARGET = 0.1
+TOLD, SOUGHT, COMPARED = 3, 2, 6
+"""Stand-ins that a loss is the mean of: one that is told, one of a search, one that is compared with others."""
 MOST_DRAWS = 4
 """Times as many stand-ins as usual, at most, where features are few."""
 NO_FORECAST = "No loss is foreseen: there is no forecast for this method."
@@ -74,13 +76,13 @@ class Explanation(Displayed):
         `signal` is an assumption about the study, not something read from it: an R squared of 0.9 is a strong
         relation, 0.5 a usual one, 0.2 a weak one.
         """
-        return self._forecast(self.budget, self.n_samples, signal, n_directions, self._draws(3))
+        return self._forecast(self.budget, self.n_samples, signal, n_directions, self._draws(TOLD))
 
     def records_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int | None = None) -> float:
         """Number of records at which the expected loss is `target`; inf if no number below 10^12 will do."""
 
         def loss(n: float) -> float:
-            return self._forecast(self.budget, n, signal, n_directions, 2).loss
+            return self._forecast(self.budget, n, signal, n_directions, SOUGHT).loss
 
         return records_needed(target, loss, float(max(self.n_samples, 100)))
 
@@ -89,7 +91,7 @@ class Explanation(Displayed):
 
         def loss(epsilon: float) -> float:
             budget = Budget.approximate(epsilon, self.budget.delta or 1e-6)
-            return self._forecast(budget, self.n_samples, signal, n_directions, 2).loss
+            return self._forecast(budget, self.n_samples, signal, n_directions, SOUGHT).loss
 
         return epsilon_needed(target, loss)
 
@@ -230,7 +232,7 @@ class Explanation(Displayed):
 
     def _loss(self, fit: Any, budget: Budget) -> float:
         population, rows = self._prospect.explaining(0.5), self.rows_per_person
-        draws = self._draws(6)
+        draws = self._draws(COMPARED)
         return forecast(fit, budget, self.n_samples, population, relation=self.relation, rows=rows, draws=draws).loss
 
     def warnings(self) -> list[str]:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, entry_of
@@ -20,6 +19,7 @@ from sfumato.methods.about import About
 from sfumato.methods.base import REHEARSAL, DeviceEstimator
 from sfumato.methods.inputs import device_unit, first_rows, fit_source, transform_array
 from sfumato.privacy.parameters import noise_of
+from sfumato.settings.central import one_blas_thread
 from sfumato.typing import FloatArray, IntArray, is_whole
 
 
@@ -221,7 +221,7 @@ class LabelPrivateIHT(RegressorMixin, DeviceEstimator):
         scale = np.where(usable, spread, np.inf)
         z, level = (x - centre) / scale, float(y.mean())
         near = np.sort(np.argsort(-np.abs(z.T @ (y - level)), kind="stable")[:MOST_FEATURES])
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             folds = [Squares.of(z[i::FOLDS][:, near], y[i::FOLDS] - level) for i in range(FOLDS)]
             whole = reduce(Squares.__add__, folds)
             count, factor = self._size(whole, folds, len(z))

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.polynomial import hermite_e
 from scipy.stats import chi2
-from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError, PrivacyWarning
 from sfumato.local.answers import LABEL_ONLY, Answers, LocalLedger, Randomiser, entry_of
@@ -31,6 +30,7 @@ from sfumato.methods.reference import SIR, whitener
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import noise_of
 from sfumato.privacy.unit import Unit
+from sfumato.settings.central import one_blas_thread
 from sfumato.typing import FloatArray, IntArray, is_whole
 
 PROTECTS = f"the label of each person (its owner's own answer y alone); {LABEL_ONLY}"
@@ -221,7 +221,7 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         sir = SIR("auto" if k is None else min(k, kept.shape[1]), MOST_SLICES).fit(kept, codes)
         basis = sir.directions_
         if self.refine:
-            with threadpool_limits(limits=1, user_api="blas"):
+            with one_blas_thread():
                 basis = _refined(kept, codes, basis)
         self.directions_ = np.zeros((len(basis), x.shape[1]))
         self.directions_[:, self.active_] = basis

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     return float(density * mu / 2 * (_WEIGHTS @ (1 - s * _mills(s))))
 
 
+@lru_cache(maxsize=1024)
 def gdp_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon at which a mu-GDP mechanism is (epsilon, delta)-DP, rounded up.
 
@@ -74,6 +76,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     return _boundary(enough, holds=high, fails=0.0)
 
 
+@lru_cache(maxsize=1024)
 def gdp_mu(epsilon: float, delta: float) -> float:
     """The largest mu at which a mu-GDP mechanism is (epsilon, delta)-DP, rounded down.
 

@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from sfumato.methods.about import About
 from sfumato.methods.base import Session
@@ -21,6 +20,7 @@ from sfumato.privacy.plan import Line
 from sfumato.release import Release
 from sfumato.research.printed_noise import CALIBRATED, open_printed, paper_about
 from sfumato.schema import Reader
+from sfumato.settings.central import one_blas_thread
 from sfumato.steps.symmetric import noise_edge, raised, upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
@@ -91,7 +91,7 @@ def initial_vector(A: FloatArray, B: FloatArray, floor: float, penalty: float) -
     >>> np.abs(initial_vector(np.diag([3.0, 1.0, 0.0]), np.eye(3), 0.1, 0.01)).round(3)
     array([1., 0., 0.])
     """
-    with threadpool_limits(limits=1, user_api="blas"):  # hundreds of rounds with small matrices
+    with one_blas_thread():  # hundreds of rounds with small matrices
         return initial_vectors(A, B, floor, penalty, 1)[:, 0]
 
 
