@@ -282,9 +282,11 @@ def unevenness(table: FloatArray, probabilities: FloatArray, level: float) -> fl
     (1.0, 69.0)
     """
     size = np.sqrt((table**2).sum(axis=1))
-    order = np.append(0.0, np.sort(size))
-    left = np.minimum(order[:, None], size) @ (probabilities * size)
-    times = float(np.interp(LEFT * left[-1], left, order)) / typical_size(table, probabilities, level)
+    rank = np.argsort(size)
+    limits, weight = size[rank], (probabilities * size)[rank]
+    below, within = np.cumsum(weight * limits), np.cumsum(weight)
+    left = np.append(0.0, below + limits * (within[-1] - within))  # sums of weight min(limit, size), limit by limit
+    times = float(np.interp(LEFT * left[-1], left, np.append(0.0, limits))) / typical_size(table, probabilities, level)
     return times if times > EVEN else 1.0
 
 
