@@ -12,11 +12,13 @@ from scipy.special import expit, log_expit, logsumexp
 from sfumato.typing import FloatArray
 
 MATTER = (np.arange(10) + 0.5) / 10
-"""Parts of the slopes that are not zero, the larger the likelier at first: the features were kept for what they showed."""
+"""Parts of the slopes that are not zero, at first the likelier the larger: features were kept for what they showed."""
 SIZES = np.geomspace(2.0, 64.0, 11)
 """Sizes of those that are not, in errors."""
 WIDER = np.array([1.0, 2.0, 4.0])
 """Times the known variance of an error: that of a feature which was named for what chance made of it is larger."""
+APART = np.array([0.0, 1.0])
+"""Whether slopes that are not zero are as often near it as a normal law has it, or lie apart from it."""
 SWEEPS = 10
 """Times that every pair of directions is turned; one is enough for two of them."""
 _LEAST = 1e-100
@@ -27,7 +29,7 @@ def sparse_slopes(slopes: FloatArray, errors: FloatArray) -> FloatArray:
     """The slopes (p, k) of k functions on p features, each shrunk towards zero as far as it may be zero.
 
     Which functions span the same is a matter of choice, so they are turned first until each depends on as few features
-    as it can (`varimax`), and turned back at the end. Where no turn leaves zeros, nothing is shrunk to speak of.
+    as it can (`varimax`), and turned back at the end. Where no turn leaves zeros, little is shrunk.
 
     Parameters
     ----------
@@ -49,33 +51,35 @@ def sparse_slopes(slopes: FloatArray, errors: FloatArray) -> FloatArray:
     lengths = np.maximum(np.linalg.norm(slopes, axis=0), _LEAST)
     turn = varimax(slopes / lengths)
     turned, error = slopes / lengths @ turn, np.sqrt((errors / lengths) ** 2 @ turn**2)
-    kept = np.column_stack([believed(each) for each in (turned / np.maximum(error, _LEAST)).T])
-    return np.asarray(kept * turned @ turn.T * lengths)
+    return np.asarray(believed(turned / np.maximum(error, _LEAST)) * turned @ turn.T * lengths)
 
 
 def believed(z: FloatArray) -> FloatArray:
-    """What part of each of some estimates is believed, given in units of their errors: the mean by Bayes' rule.
+    """What part of each estimate (p, k) is believed, given in units of their errors: the mean by Bayes' rule.
 
-    An estimate is that of zero, or of a size v of density ``v^2 exp(-v^2 / (2 s^2))``: what matters is not next to
-    nothing (a moment prior: Johnson and Rossell 2010). How many are zero, s, and how much larger errors are than they
-    are known to be is learnt from all of them together: averaged over, with the weights that Bayes' rule gives.
+    An estimate is that of zero, or of a value v of the density ``exp(-v^2 / (2 s^2))`` or ``v^2 exp(-v^2 / (2 s^2))``:
+    what matters is often not next to nothing (a moment prior: Johnson and Rossell 2010), but it may be. Which of them
+    holds, how many are zero, s for each column, and how much larger errors are than they are known to be is learnt
+    from all estimates together: averaged over, with the weights that Bayes' rule gives.
 
-    >>> believed(np.array([20.0, -15.0, 1.0, 3.0])).round(2)
-    array([0.98, 1.  , 0.06, 0.31])
-    >>> believed(np.array([3.0, 2.5, 3.5, 2.0])).round(2)  # all alike: all of them matter
-    array([0.77, 0.78, 0.77, 0.77])
+    >>> believed(np.array([[20.0], [-15.0], [1.0], [3.0]])).T.round(2)
+    array([[0.99, 0.99, 0.2 , 0.5 ]])
+    >>> believed(np.array([[3.0], [2.5], [3.5], [2.0]])).T.round(2)  # all of them alike
+    array([[0.69, 0.66, 0.71, 0.62]])
     """
-    part, wider, size = MATTER[:, None, None, None], WIDER[:, None, None], SIZES[:, None]
+    part, wider, apart, size = (axis[..., None, None] for axis in np.ix_(MATTER, WIDER, APART, SIZES))
     square, variance = z**2 / wider, size**2
     left = variance / (1.0 + variance)
     mean_square = square * left**2
-    moment = np.log((mean_square + left) / variance)
-    matters = moment - np.log1p(variance) / 2.0 + square * left / 2.0 + np.log(part / (1.0 - part))
-    null = np.log1p(-part) - square / 2.0 - np.log(wider) / 2.0
-    likelihood = (null - log_expit(-matters)).sum(axis=-1, keepdims=True) + np.log(part)
-    weights = np.exp(likelihood - logsumexp(likelihood))
-    kept = expit(matters) * left * (mean_square + 3.0 * left) / (mean_square + left)
-    return np.asarray((weights * kept).sum(axis=(0, 1, 2)))
+    odds = np.log(part / (1.0 - part)) + square * left / 2.0 - np.log1p(variance) / 2.0
+    odds = odds + apart * np.log((mean_square + left) / variance)
+    zero = np.log1p(-part) - square / 2.0 - np.log(wider) / 2.0
+    column = (zero - log_expit(-odds)).sum(axis=-2, keepdims=True)
+    sized = logsumexp(column, axis=3, keepdims=True)
+    whole = sized.sum(axis=-1, keepdims=True) + np.log(part)
+    weights = np.exp(whole - logsumexp(whole) + column - sized)
+    kept = expit(odds) * left * (1.0 + apart * 2.0 * left / (mean_square + left))
+    return np.asarray((weights * kept).sum(axis=(0, 1, 2, 3)))
 
 
 def varimax(loadings: FloatArray) -> FloatArray:
