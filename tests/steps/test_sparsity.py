@@ -12,7 +12,7 @@ from sfumato.privacy.asking import drive
 from sfumato.records import Response
 from sfumato.research.many_sites import MergedSites
 from sfumato.sources import ArraySource
-from sfumato.steps.sparsity import WIDER, believed, sparse_slopes, varimax
+from sfumato.steps.sparsity import APART, MATTER, SIZES, WIDER, believed, sparse_slopes, varimax
 
 P = 10
 
@@ -37,20 +37,21 @@ def losses(rng, truth, noise):
     return subspace_distance(found.T, truth.T), subspace_distance(kept.T, truth.T)
 
 
-@pytest.mark.parametrize("noise", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize(("noise", "most"), [(0.02, 0.75), (0.05, 0.8), (0.1, 0.95)])
 @pytest.mark.parametrize("angle", [0.0, 0.4])
-def test_zeros_are_found_however_the_directions_are_turned(noise, angle):
+def test_zeros_are_found_however_the_directions_are_turned(noise, most, angle):
     rng = np.random.default_rng(0)
     raw, kept = np.mean([losses(rng, disjoint() @ turned(angle), noise) for _ in range(200)], axis=0)
-    # Of sixteen coordinates in which two directions of ten features may err, zeros are eight (four of five each).
-    assert kept < 0.85 * raw
+    # Two directions of ten features err in sixteen coordinates; ten slopes are zero, eight of them across the plane, so
+    # that whoever knows which is at the root of a half.
+    assert kept < most * raw
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.1, 0.3])
-def test_where_no_slope_is_zero_hardly_anything_is_lost(noise):
+def test_where_no_slope_is_zero_little_is_lost(noise):
     rng = np.random.default_rng(1)
     raw, kept = np.mean([losses(rng, dense(rng), noise) for _ in range(200)], axis=0)
-    assert kept < 1.05 * raw
+    assert kept < 1.15 * raw  # with slopes that must lie apart from zero it would be 1.3 times as far in little noise
 
 
 def test_a_feature_that_does_nothing_is_left_out_and_others_stay():
@@ -61,27 +62,34 @@ def test_a_feature_that_does_nothing_is_left_out_and_others_stay():
 
 
 def test_what_is_believed_does_not_depend_on_sign_or_order():
-    z = np.array([12.0, 0.3, -7.0, 1.5, 2.5])
+    z = np.array([[12.0, 0.3, -7.0, 1.5, 2.5], [1.0, 40.0, 35.0, -1.0, 0.0]]).T
     shuffle = np.array([3, 0, 4, 1, 2])
-    assert np.allclose(believed(-z), believed(z), rtol=0, atol=1e-12)
-    assert np.allclose(believed(z[shuffle]), believed(z)[shuffle], rtol=0, atol=1e-12)
-    assert (np.diff(believed(z)[np.argsort(np.abs(z))]) > 0).all()
+    kept = believed(z)
+    assert np.allclose(believed(-z), kept, rtol=0, atol=1e-12)
+    assert np.allclose(believed(z[shuffle]), kept[shuffle], rtol=0, atol=1e-12)
+    assert np.allclose(believed(z[:, ::-1]), kept[:, ::-1], rtol=0, atol=1e-12)
+    shown = np.abs(z * kept)[np.argsort(np.abs(z[:, 0])), 0]
+    assert (np.diff(shown) > 0).all()  # what shows more is believed to do more
 
 
 def test_the_mean_by_the_rule_is_that_of_draws_from_what_it_assumes():
-    """Part, size and error are drawn as the rule weighs them, then estimates; near one value of it slopes average so."""
+    """What the rule averages over is drawn as it weighs it at first, then an estimate; slopes near a value of it."""
     rng = np.random.default_rng(3)
-    n = 2_000_000
-    part = np.sqrt(rng.uniform(size=n))  # of density 2 v
-    size, wider = np.geomspace(2.0, 64.0, 11)[rng.integers(11, size=n)], WIDER[rng.integers(3, size=n)]
-    true = np.sqrt((rng.normal(size=(3, n)) ** 2).sum(axis=0)) * size * rng.choice([-1.0, 1.0], n)  # v^2 exp(-v^2/2s^2)
-    true = np.where(rng.uniform(size=n) < part, true, 0.0) * np.sqrt(wider)
+    n = 1_000_000
+    part = rng.choice(MATTER, n, p=MATTER / MATTER.sum())
+    size, wider, apart = (
+        SIZES[rng.integers(len(SIZES), size=n)],
+        WIDER[rng.integers(3, size=n)],
+        APART[rng.integers(2, size=n)],
+    )
+    lengths = np.linalg.norm(rng.normal(size=(3, n)), axis=0)  # of density v^2 exp(-v^2 / 2)
+    true = size * np.where(apart > 0, lengths * rng.choice([-1.0, 1.0], n), rng.normal(size=n))
+    true = np.sqrt(wider) * np.where(rng.uniform(size=n) < part, true, 0.0)
     z = true + np.sqrt(wider) * rng.normal(size=n)
-    for at in (2.0, 4.0, 6.0):
-        near = np.abs(z - at) < 0.1
+    for at in (1.0, 2.0, 4.0, 8.0):
+        near = np.abs(z - at) < 0.05
         error = true[near].std() / np.sqrt(near.sum())
-        # Ten parts stand for all of them, which moves a mean by a hundredth or two.
-        assert float(believed(np.array([at]))[0]) * at == pytest.approx(true[near].mean(), abs=4 * error + 0.03 * at)
+        assert abs(float(believed(np.array([[at]]))[0, 0]) * at - true[near].mean()) < 4 * error + 0.01
 
 
 def test_no_slopes_are_too_large_or_too_small():
