@@ -94,6 +94,14 @@ def test_sites_that_are_many_spend_less_on_counts_and_more_on_names():
             assert ratio > 1.0 if name == "picks" else ratio == pytest.approx(0.1**0.5 if name in COUNTS else 1.0)
 
 
+def test_features_are_named_by_a_line_and_by_a_bend_of_the_ranks():
+    line, bend = (table[:, 0] for table in ordered().tables)
+    middle = np.arange(8) - 3.5
+    np.testing.assert_allclose([line @ np.abs(middle), bend @ middle], 0.0, atol=1e-12)
+    assert (np.diff(line) >= 0).all() and (np.diff(bend[4:]) >= 0).all()
+    assert min(np.abs(line).mean(), np.abs(bend).mean()) > 2.0 / np.pi  # records weigh more than with a cosine
+
+
 def test_a_class_that_only_noise_is_in_is_no_function_of_the_response():
     bins, shares = Bins(np.empty(0), categories=3), np.array([0.52, 0.47, 0.01])
     noisy, known = Ranks(bins, shares, 1000.0, noise=20.0), Ranks(bins, shares, 1000.0, noise=1.0)

@@ -10,7 +10,8 @@ from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import SquareSums
 from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.scores import UNITS, QuantileScores, SignResiduals, Signs, SignScores
-from sfumato.steps.screening import class_contrasts, smooth_contrasts
+from sfumato.steps.pursuit import cut_scores
+from sfumato.steps.screening import class_contrasts
 
 BINS, GRID = Bins(np.array([-0.5, 0.5])), Bounds(-1.0, 1.0).grid(4)
 TABLE = np.array([[1.0, -1.0], [0.0, 0.5], [-1.0, 1.0]])
@@ -131,7 +132,7 @@ def test_kernel_scores_are_the_diagonal_of_the_kernel():
 @pytest.mark.parametrize("probabilities", [[0.1, 0.6, 0.3], [0.0, 1.0, 0.0], [0.2] * 5, [0.97, 0.01, 0.02]])
 def test_contrasts_are_bounded_and_have_mean_zero(probabilities):
     share = np.array(probabilities)
-    for table in (smooth_contrasts(share), class_contrasts(share)):
+    for table in (cut_scores(share), class_contrasts(share)):
         assert np.abs(table).max() <= 1.0
         assert np.abs(share @ table).max() < 1e-12
 

@@ -173,7 +173,7 @@ def run_sparse_sites(task: SparseSites, voters: Voters) -> Asking[tuple[Outcome,
         search = Bounds(some.lower, some.upper)
     located = yield from on_columns(Locating(search).run(len(found.kept), task.n_records), found.kept)
     facts = (len(found.kept), task.n_records, task.response, task.n_directions, located.bounds)
-    few = Task(*facts, picture=task.picture, schedule=task.schedule)
+    few = Task(*facts, picture=task.picture, schedule=replace(task.schedule, sparse=True))
     return (yield from solve_kept(few, ranks, known, found.kept, located)), found
 
 

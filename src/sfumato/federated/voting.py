@@ -21,8 +21,9 @@ from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.scores import SignScores
+from sfumato.steps.pursuit import cut_scores
 from sfumato.steps.ranks import Ranks
-from sfumato.steps.screening import Screen, class_contrasts, smooth_contrasts
+from sfumato.steps.screening import Screen, class_contrasts
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -138,7 +139,7 @@ class Ballot:
     def tables(self) -> tuple[FloatArray, ...]:
         if not self.ranks.is_ordered:
             return (class_contrasts(self.ranks.seen.probabilities),)
-        table = smooth_contrasts(self.ranks.probabilities)
+        table = cut_scores(self.ranks.probabilities)
         return table[:, :1], table[:, 1:]
 
     def query(self, which: int, columns: IntArray) -> SignScores:

@@ -60,8 +60,9 @@ keep once in 1e10 tables at most (tested), and thousands of them at 100,000 reco
 _WIDE_NOTE = (
     "n = 1000 at each site, H = 8, delta = 10 / ceil(n / H)^1.1; 5 features count if p = 500, 10 beyond. 'sfumato': "
     "sites name features privately (Gumbel noise on their sign scores), in turns, noisy scores of the named tell which "
-    "of them to keep, and the descent runs on those; each site is charged for all of it, "
-    "replace-one, k given, bounds (-6, 6). IID and MVG follow the plain CCMD filter, which has no guarantee, nor have "
+    "of them to keep, the descent runs on those, and slopes that may be zero are shrunk by their known errors; each "
+    "site is charged for all of it, replace-one, k given, bounds (-6, 6). IID and MVG follow the plain CCMD filter, "
+    "which has no guarantee, nor have "
     "they. Where the filter keeps nothing (model II, p = 2000, K of 10 and more) "
     "there is no direction; one that is missing counts as a wrong one. 'SIR, no privacy' knows which features count. "
     "Model III is read as in Tables 1 and 2. In models II and IV features 20 or more places from those that count are "

@@ -20,6 +20,7 @@ from sfumato.steps.noisy_histograms import likely_counts, quantile
 from sfumato.steps.ranks import BINS, Ranks
 from sfumato.steps.refinement import refine
 from sfumato.steps.shape import Shape
+from sfumato.steps.sparsity import sparse_slopes
 from sfumato.steps.targets import Targets
 from sfumato.typing import FloatArray
 
@@ -36,6 +37,8 @@ LONG = 2.0
 features are skewed. Steps as long as elsewhere would go too far, and back."""
 SHRINK = 1.0
 """A slope on a cosine is believed beyond so many variances of its noise."""
+LEAST_LEFT = 0.1
+"""Least part of a function that is believed to be left by x, where the sampling error of slopes is told from it."""
 SAMPLING = 0.6
 """Largest sampling error of a coefficient, times the root of the number of records."""
 
@@ -53,7 +56,8 @@ class Schedule:
     descent regresses on x; a `shape` share is for the rough covariance, whose errors many steps make good. Shares
     of `radius` and `residual` are for histograms of lengths of records and of sizes of residuals. Functions of a number
     are refined before the steps in `refined`, which are among those in `sized`, each time for a share of `refining`
-    beside those of the steps.
+    beside those of the steps. `sparse` is for features that were picked among many: in the end slopes that may be zero
+    are shrunk (`sfumato.steps.sparsity`), which costs nothing.
     """
 
     shares: tuple[float, ...] = (3.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
@@ -70,6 +74,7 @@ class Schedule:
     shape: float = 0.10
     radius: float = 0.03
     residual: float = 0.03
+    sparse: bool = False
 
 
 USUAL = Schedule(refined=(2, 4))
@@ -185,7 +190,7 @@ class Descent:
         for t in range(2, len(schedule.shares) + 1):
             state = yield from step(shape, ranks, state, t, n, schedule, choice.n_directions)
             state = compress(state, choice.n_directions, t, schedule)
-        links = state.links
+        links = sparse_links(shape, ranks, state, n, choice.n_directions) if schedule.sparse else state.links
         explained = np.clip(links.explained(ranks.probabilities), 0.0, 1.0)
         return Fit(first, links, choice, explained[: choice.n_directions])
 
@@ -338,6 +343,22 @@ def compress_first(state: State, ranks: Ranks, n_directions: int, n: float, sche
             v = np.where(length > 1e-6, sharp / np.maximum(length, 1e-300), v)
         v[:, n_directions:] *= schedule.extra_weight
     return _compressed(state, v)
+
+
+def sparse_links(shape: Shape, ranks: Ranks, state: State, n: float, n_directions: int) -> Links:
+    """The links that are kept, with what features may have nothing to do with them left out. Post-processing.
+
+    Of the errors of a slope the noise of all steps is known, and what the sample adds follows from what is left of the
+    functions. On x, in units of the errors that equal ones on z make there, errors of all features are alike.
+    """
+    coefficients, table = state.coefficients[:-1, :n_directions], state.table[:, :n_directions]
+    noise = 1.0 / (1.0 / np.maximum(state.targets.noise[:n_directions], 1e-300)).sum(axis=1)
+    variance = ranks.probabilities @ (table - ranks.probabilities @ table) ** 2
+    left = np.maximum(variance - (coefficients**2).sum(axis=0), LEAST_LEFT * variance)
+    matrix = shape.whitening.exact_matrix
+    units = np.maximum(np.linalg.norm(matrix, axis=0), 1e-300)[:, None]
+    slopes = sparse_slopes(matrix.T @ coefficients / units, np.sqrt(noise + left / n))
+    return links_of(shape.whitening.inverse.T @ (slopes * units), table)
 
 
 def _compressed(state: State, v: FloatArray) -> State:

@@ -173,6 +173,20 @@ def functions_of(ranks: Ranks) -> FloatArray:
     return np.asarray(table[:, some] / np.sqrt(variance[some]))
 
 
+def cut_scores(probabilities: FloatArray) -> FloatArray:
+    """Normal scores of the bins and their squares, cut as residuals are: table (bins, 2), from -1 to 1, of mean zero.
+
+    Of functions within these bounds they show features well whose means lie on a line in y, or bend at its ends:
+    noise is tied to the bounds, so a function that is near them for most records shows more than one that is not.
+
+    >>> cut_scores(np.full(4, 0.25)).T.round(2) + 0.0
+    array([[-1.  , -0.48,  0.48,  1.  ],
+           [ 1.  , -1.  , -1.  ,  1.  ]])
+    """
+    scores = normal_scores(probabilities)
+    return np.column_stack([np.clip(centred(each, probabilities, CUT) / CUT, -1.0, 1.0) for each in scores.T])
+
+
 def centred(table: FloatArray, probabilities: FloatArray, scale: float) -> FloatArray:
     """The table moved so that its mean is zero *after* it is cut at `scale`.
 
