@@ -45,7 +45,7 @@ def test_the_forecast_of_a_sparse_component_is_the_measured_mean():
 def test_with_few_records_nothing_is_found_and_with_many_almost_all(estimator):
     few, many = (expected(estimator, n, 2_000, 0.5) for n in (300, 50_000))
     assert few.loss > 0.8 * few.useless and many.loss < 0.1
-    assert many.plain < many.loss
+    assert many.loss > 0.8 * many.plain  # with so many records privacy costs next to nothing, and gains nothing
 
 
 @pytest.mark.parametrize("estimator", [PrivateSparseSIR(), PrivateSparsePCA(2, max_features=20)])

@@ -62,8 +62,10 @@ SHARES = {
     "solve": 0.30,
 }
 """Parts of the zCDP cost; relative, as in `pipeline.SHARES`."""
-SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), sized=(2, 3, 4), levels=(0.7, 0.7), fading=1.0)
-"""For a few thousand records: later steps gain less, and a larger part of the residuals is kept whole."""
+SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), sized=(2, 3, 4), levels=(0.7, 0.7), fading=1.0, sparse=True)
+LARGE = replace(FOUR_STEPS, sparse=True)
+"""For a few thousand records, where later steps gain less, and a larger part of the residuals is kept whole; and for
+more."""
 SMALL_TABLE = 10_000
 USUAL_PICKS, MOST_PICKS = 8, 48
 ACTIVE = 3
@@ -87,7 +89,7 @@ class SparseTask:
     @property
     def schedule(self) -> Schedule:
         """Steps of the descent: fewer for a small table."""
-        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else FOUR_STEPS
+        return SMALL if self.n_records is None or self.n_records < SMALL_TABLE else LARGE
 
     @property
     def slicing(self) -> Quantiles:
@@ -153,13 +155,22 @@ class FewActiveFeatures(Population):
         if found == 0 or len(kept) == 1:
             return missed_distance(found, ACTIVE, 0.0), plain
         # What the features that were missed would have explained is noise to the descent.
-        seen = IndexResponse(len(kept), 1, self.signal * found / ACTIVE)
-        door = StandIn.of(seen.points(rng), n, plan, relation, rng)
+        seen, turn = IndexResponse(len(kept), 1, self.signal * found / ACTIVE), np.eye(len(kept))
+        turn[:found, :found] = _evenly(found)  # slopes that may be zero are shrunk: it matters which features count
+        points = seen.points(rng)
+        door = StandIn.of(Records(points.x @ turn.T, points.y), n, plan, relation, rng)
         bounds = Bounds(-seen.box, seen.box)
         inner = Task(len(kept), fit.n_records, Response(), 1, bounds, schedule=fit.schedule)
         ranks = drive(Quantiles(Response()).run(), door)
         outcome = drive(solve(inner, ranks, settled(bounds, len(kept))), door)
-        return missed_distance(found, ACTIVE, seen.distance(outcome)), plain
+        turned = replace(outcome, directions=outcome.directions @ turn)
+        return missed_distance(found, ACTIVE, seen.distance(turned)), plain
+
+
+def _evenly(size: int) -> FloatArray:
+    """Coordinates in which the first one is an even sum of so many: an orthogonal matrix whose first column is even."""
+    turn, _ = np.linalg.qr(np.column_stack([np.ones(size), np.eye(size)[:, 1:]]))
+    return np.asarray(turn * np.sign(turn[0, 0]))
 
 
 class _SignDoor:
@@ -174,8 +185,7 @@ class _SignDoor:
         self, points: Records, n_features: int, n: float, plan: Plan, relation: Relation, rng: np.random.Generator
     ) -> None:
         self._records, self._n, self._plan, self._relation, self._rng = points, n, plan, relation, rng
-        turn, _ = np.linalg.qr(np.column_stack([np.ones(ACTIVE), np.eye(ACTIVE)[:, 1:]]))  # its first column is even
-        parts = np.sign(points.x @ turn.T * np.sign(turn[0, 0])).astype(np.int8)
+        parts = np.sign(points.x @ _evenly(ACTIVE).T).astype(np.int8)
         self._columns: dict[int, NDArray[np.int8]] = dict(enumerate(parts.T))
         self._luck = np.empty(n_features)
 
