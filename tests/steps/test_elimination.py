@@ -6,7 +6,7 @@ import pytest
 from sfumato import SIR, Bounds, InputError, PrivateSIR, subspace_distance
 from sfumato.model import load_model, save_model
 from sfumato.simulate import xia
-from sfumato.steps.elimination import eliminate
+from sfumato.steps.sparsity import eliminate
 
 
 def correlated(p: int, rng: np.random.Generator) -> np.ndarray:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import InputError
-from sfumato.steps.elimination import eliminate
+from sfumato.steps.sparsity import eliminate
 from sfumato.typing import FloatArray, IntArray, is_whole
 
 EPS = float(np.finfo(np.float64).eps)
@@ -237,7 +237,7 @@ class SIR(_Sliced):
         """`basis_` without the features that do not show, by backward elimination, as unit rows.
 
         The error of an eigenvector across itself has about the variance ``(1 - lambda) / (n lambda)`` along every
-        whitened axis. See `sfumato.steps.elimination`; `penalty` is for each feature kept, ``k + 2 log p`` by default.
+        whitened axis. See `sfumato.steps.sparsity`; `penalty` is for each feature kept, ``k + 2 log p`` by default.
 
         Examples
         --------

@@ -43,13 +43,13 @@ from sfumato.sources import ResponseKind
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.descent import Descent, Fit, Schedule, schedule_of
 from sfumato.steps.dimension import Choice
-from sfumato.steps.elimination import eliminate
 from sfumato.steps.links import Links, signs_of, unit_directions, unit_rows
 from sfumato.steps.location import Located, Locating
 from sfumato.steps.one_shot import OneShot
 from sfumato.steps.picture import Picture, Snapshot
 from sfumato.steps.ranks import Ranking, Ranks
 from sfumato.steps.shape import RoughShape, Shape
+from sfumato.steps.sparsity import eliminate
 from sfumato.typing import FloatArray, Relation
 
 Solver = Literal["descent", "one-shot"]
@@ -316,7 +316,7 @@ class LinkedReducer(Assessed, ExplainingReducer):
         """`directions_` without the features that do not show, by backward elimination; costs nothing.
 
         Where most features do nothing this is much nearer to the truth, with privacy or without (`SIR` has it, too);
-        where all do something it loses the weakest. See `sfumato.steps.elimination`. It needs the fit itself, not a
+        where all do something it loses the weakest. See `sfumato.steps.sparsity`. It needs the fit itself, not a
         model file.
 
         Parameters
