@@ -429,11 +429,11 @@ def account(
 
     Examples
     --------
-    >>> import tempfile
+    >>> from tempfile import mkdtemp
     >>> from sfumato import Bounds, PrivateSIR, account
     >>> from sfumato.simulate import xia
     >>> sample = xia("M1", n=2_000, p=4, random_state=0)
-    >>> with account(tempfile.mkdtemp() + "/study.jsonl", epsilon=3) as a:
+    >>> with account(mkdtemp() + "/study.jsonl", epsilon=3) as a:
     ...     sir = PrivateSIR(epsilon=1.0, bounds=Bounds(-1.5, 1.5)).fit(sample.x, sample.y)
     ...     print(a.remaining().describe())
     (epsilon = 2.7708..., delta = 1e-06)
