@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -92,10 +92,14 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A population that the releases leave possible, and what the fit finds in it without noise."""
+    """A population that the releases leave possible, and what the fit finds in it without noise.
+
+    One that is `flat` has next to no variance along axes of x whose variance does not show.
+    """
 
     points: Records
     truth: Any
+    flat: bool
 
 
 def seeded(evidence: Evidence) -> np.random.Generator:
@@ -279,10 +283,10 @@ class Assessment(ABC):
         """
         with one_blas_thread():
             rng, worlds = seeded(self.evidence), []
-            for which in range(POPULATIONS):
-                points = self.possible(rng, flat=which % 2 == 1)
+            for flat in islice(cycle((False, True)), POPULATIONS):
+                points = self.possible(rng, flat)
                 silent = unsampled(self.evidence, points, np.random.default_rng(0), SILENCE)
-                worlds.append(World(points, self.fitted(silent)))
+                worlds.append(World(points, self.fitted(silent), flat))
             return worlds
 
     @cached_property
@@ -349,10 +353,13 @@ class Assessment(ABC):
 
     def _alike(self, beyond: FloatArray) -> FloatArray:
         """Pairs are of two fits on fresh samples of a population; and of the fit itself with each of them, so that
-        populations in which it would hardly have come out do not speak for it.
+        populations in which it would hardly have come out do not speak for it. Flat populations are left out: what
+        weighs along an axis without variance does nothing to scores, but for records beyond the box, where all features
+        are taken to vary by themselves.
         """
         within, own = [], []
-        for world, some in zip(self.worlds, self._samples, strict=True):
+        varied = [both for both in zip(self.worlds, self._samples, strict=True) if not both[0].flat]
+        for world, some in varied:
             points = with_tails(world.points.x, beyond)
             pairs = self.pairs(points, [self.rows(one) for one in (self.own, *some)])
             own.append(pairs[:, : len(some)])
