@@ -17,8 +17,7 @@ from sfumato.statistics import histograms
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct, ResponseProduct
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.moments import Moments, SquareSums
-from sfumato.statistics.parts import Cells, OnCells, OnColumns
-from sfumato.statistics.persons import PerPerson
+from sfumato.statistics.parts import Cells, OnCells, OnColumns, PerPerson
 from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
 from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
