@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.federated.site_facts import SiteFacts
+from sfumato.settings.federated import SiteFacts
 from sfumato.statistics import histograms
 from sfumato.statistics.gradients import (
     LARGEST_COEFFICIENT,
