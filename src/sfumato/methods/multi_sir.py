@@ -51,7 +51,6 @@ class CellTask(Task):
         raise NotImplementedError
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), self.ranking, self.shape, self.solver)
 
     def run(self) -> Asking[Outcome]:

@@ -40,8 +40,6 @@ class SpikedCovariance(PointPopulation):
     The components have variance ``1 + signal p / (k (1 - signal))`` and all others 1: what stands out is the part
     `signal` of the whole variance. Points are in standard deviations of a component.
 
-    Examples
-    --------
     >>> SpikedCovariance(8, 2, 0.5).variances
     array([5., 5., 1., 1., 1., 1., 1., 1.])
     """
@@ -85,7 +83,6 @@ class PrincipalTask:
         return Components(1.0, self.method)
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), self.components)
 
     def prospect(self) -> Prospect:
@@ -94,7 +91,6 @@ class PrincipalTask:
         return Prospect(fits, SpikedCovariance(self.n_features, self.n_directions))
 
     def run(self) -> Asking[tuple[Located, Principal, ComponentBelief]]:
-        """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         grid, heard = common_scale(located), Heard()
         found = yield from heard.of(self.components.run(grid, self.n_records, self.n_directions))

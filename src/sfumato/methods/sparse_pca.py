@@ -114,7 +114,6 @@ class SparsePrincipalTask:
         return VariancePicks(self.picks, 0.03, 0.27)
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), self.picking, COMPONENTS)
 
     def prospect(self) -> Prospect | None:
@@ -122,7 +121,6 @@ class SparsePrincipalTask:
         return Prospect((("screen", self),), SparseComponent(self.n_features, picks=self.picks))
 
     def run(self) -> Asking[tuple[Located, Loadings]]:
-        """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         grid, k = common_scale(located), self.n_directions
         picked, length = yield from self.picking.run(grid)
