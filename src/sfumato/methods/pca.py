@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast, get_args
+from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sfumato.forecast.family import ComponentBelief, Known, shares_of_rest
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CHOICE, COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
-from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, half_widths, open_session
+from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, half_widths
 from sfumato.methods.inputs import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
@@ -196,10 +196,6 @@ class PrivatePCA(Assessed, ComponentReducer):
         released=COMPONENTS | JUDGED | {"choice": optional(CHOICE)},
         attacks=_attacks,
     )
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        return self._fit(open_session(self, X, y, groups))
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
         k = components_of(self.n_directions, n_features)

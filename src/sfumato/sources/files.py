@@ -49,10 +49,9 @@ class FileSource(Source):
         The files.
     columns : Columns
         The features.
-    response : str or None
-        Name of the response column; None where there is none, as for principal components.
-    classes : sequence, optional
-        Public list of the categories of the response.
+    response, classes, response_kind, person
+        As in `scan`; of several files, the kind of the response is the same in all. Which rows of a person count
+        (`first_rows`) is settled before incomplete ones are skipped.
     drop_missing : bool
         Skip records with a missing or infinite value instead of refusing the table. A skipped record adds
         nothing to any sum, so each record still moves a sum by no more than its bound. The number of complete
@@ -60,12 +59,6 @@ class FileSource(Source):
         of all rows, so that even ``relation="replace"`` stays private, though its means are then too small.
     second : Columns, optional
         The features of a second table: the other side of a canonical pair, or several responses.
-    response_kind : {"numeric", "categorical"}, optional
-        What the response is. None: what its column is, in all files alike; in a CSV file, which has no types, its
-        cells must then be numbers alone, or texts that are no numbers.
-    person : str, optional
-        Column that says whose row it is. Which rows of a person count (`first_rows`) is settled before incomplete ones
-        are skipped.
     memory : int, optional
         Bytes that the process may take, `working` ones included. The first pass decodes everything and checks it. Later
         ones decode only the columns that a question touches, and nothing of what was kept: responses, what questions
