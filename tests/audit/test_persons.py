@@ -10,7 +10,7 @@ from sfumato import Bounds, Budget, PrivateSIR
 from sfumato.audit import fits
 from sfumato.audit.fits import Case, audit_person, grouped, overheard, realised, worst_person
 from sfumato.privacy.noise import SeededNoise
-from sfumato.statistics.persons import PerPerson
+from sfumato.statistics.parts import PerPerson
 
 RELATIONS = ("replace", "add-remove")
 DELTA = 1e-6
