@@ -13,7 +13,9 @@ import sfumato as sf
 from sfumato.bounds import PartialBounds
 from sfumato.forecast.assessment import Verdict
 from sfumato.forecast.belief import with_next
+from sfumato.forecast.described import HIDDEN, _clipped_moments
 from sfumato.forecast.evidence import Evidence
+from sfumato.simulate import xia
 from sfumato.steps.links import Links
 
 N = 20_000
@@ -104,6 +106,31 @@ def test_features_that_add_up_to_a_constant_do_so_in_populations_that_are_flat(f
         for which in (True, False)
     )
     assert (flat < 1.2 * other).all() and (flat < 0.3 * other).any()
+
+
+def fits_to_m1(n, seeds):
+    known = {"n_directions": 1, "bounds": sf.Bounds(-1.5, 1.5), "method": "descent"}
+    for seed in seeds:
+        sample = xia("M1", n=n, p=10, random_state=seed)
+        yield sf.PrivateSIR(random_state=seed, **known).fit(sample.x, sample.y)
+
+
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_errors_are_about_as_large_as_fits_scatter():
+    fits = list(fits_to_m1(3_000, range(12)))
+    found = np.array([fit.directions_[0] for fit in fits])
+    found *= np.sign(found @ found[0])[:, None]
+    said = np.median([fit.standard_errors_[0] for fit in fits[:3]], axis=0)
+    assert 0.7 < np.median(said / found.std(axis=0)) < 3.0
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_no_axis_is_flat_whose_variance_shows():
+    for fit in fits_to_m1(3_000, range(3)):  # the least variance is about that of the worst axis of noise
+        evidence = fit._assessment.evidence
+        seen, flat = (np.linalg.eigvalsh(_clipped_moments(evidence, HIDDEN, flat)[1])[0] for flat in (False, True))
+        assert flat == pytest.approx(seen)
 
 
 @pytest.mark.judged
