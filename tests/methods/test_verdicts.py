@@ -134,6 +134,13 @@ def test_no_axis_is_flat_whose_variance_shows():
 
 
 @pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_what_noise_shows_beside_a_direction_is_not_taken_for_the_next_one():
+    signals = [fit._assessment._signal.parts for fit in fits_to_m1(10_000, range(3))]
+    assert np.min(signals, axis=0)[0] > 0.6 and np.median(signals, axis=0)[1] < 0.02
+
+
+@pytest.mark.judged
 def test_heavy_tails_that_vary_by_chance_are_no_finding_of_second_moments():
     found = []
     for seed in range(4):

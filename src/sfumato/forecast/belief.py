@@ -166,10 +166,15 @@ class Belief(Assessment):
         evidence, links, rng = self.evidence, self._linked, seeded(self.evidence)
         shown = links.explained(evidence.ranks.probabilities)
         nothing = np.median(self._explained(describe(evidence, rng), len(shown), rng), axis=0)
+        if len(shown) > self._k:
+            beside = describe(evidence, rng, _leading(links, self._k))
+            nothing[-1] = np.median(self._explained(beside, len(shown), rng), axis=0)[-1]
         pilot = describe(evidence, rng, links)
         put, seen = np.maximum(pilot.explained, 1e-6), self._explained(pilot, len(shown), rng)
         middle = np.median(seen, axis=0)
         gain = np.clip((middle - nothing) / put, 0.2, 2.0)
+        if len(shown) > self._k:
+            gain[-1] = gain[-2]
         parts, errors = (shown - nothing) / gain, (seen - middle) / gain
         if len(parts) > self._k:  # nor is the next one stronger than the last that was kept with noise accounted for
             less = min(1.0, max(parts[-2], LEAST_PART) / max(parts[-1], LEAST_PART))
