@@ -141,6 +141,22 @@ def test_what_noise_shows_beside_a_direction_is_not_taken_for_the_next_one():
 
 
 @pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_fits_to_one_table_differ_by_no_more_than_noise_is_said_to_make():
+    rng = np.random.default_rng(0)
+    age, visits, smoker = rng.uniform(20, 90, N // 2), rng.poisson(0.15, N // 2), rng.random(N // 2) < 0.2
+    need = 0.05 * (age - 55) + 0.6 * visits + 0.8 * smoker + rng.logistic(size=N // 2)
+    x, y = np.column_stack([age, rng.normal(27, 5, N // 2), visits, smoker]), np.where(need > 2.2, np.exp(need), 0.0)
+    known = {"bounds": sf.Bounds([20, 7, 0, 0], [90, 48, 4, 1]), "n_directions": 1, "method": "descent"}
+    fits = [sf.PrivateSIR(random_state=seed, **known).fit(x, y) for seed in range(8)]
+    found = np.array([fit.directions_[0] for fit in fits])
+    found *= np.sign(found[:, 3])[:, None]
+    said = np.array([fit.privacy_errors_[0] for fit in fits[:2]])
+    assert (np.abs(found[:, None] - np.median(found, axis=0)) <= 2.0 * said).mean() > 0.85
+    assert (said <= [fit.standard_errors_[0] for fit in fits[:2]]).all()
+
+
+@pytest.mark.judged
 def test_heavy_tails_that_vary_by_chance_are_no_finding_of_second_moments():
     found = []
     for seed in range(4):
