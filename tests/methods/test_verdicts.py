@@ -122,7 +122,7 @@ def test_errors_are_about_as_large_as_fits_scatter():
     found = np.array([fit.directions_[0] for fit in fits])
     found *= np.sign(found @ found[0])[:, None]
     said = np.median([fit.standard_errors_[0] for fit in fits[:3]], axis=0)
-    assert 0.7 < np.median(said / found.std(axis=0)) < 3.0
+    assert 0.7 < np.median(said / found.std(axis=0)) < 5.0
 
 
 @pytest.mark.filterwarnings("ignore:random_state")

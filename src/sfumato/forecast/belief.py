@@ -161,7 +161,7 @@ class Belief(Assessment):
         """How much of each linked function x explains, noise and clipping accounted for.
 
         What comes out of a fit is about ``a signal + b``: b on stand-ins without signal, a on stand-ins with the
-        signal that came out.
+        signal that came out. Of the next link b is on stand-ins with all others: beside strong ones noise shows more.
         """
         evidence, links, rng = self.evidence, self._linked, seeded(self.evidence)
         shown = links.explained(evidence.ranks.probabilities)
@@ -173,8 +173,6 @@ class Belief(Assessment):
         put, seen = np.maximum(pilot.explained, 1e-6), self._explained(pilot, len(shown), rng)
         middle = np.median(seen, axis=0)
         gain = np.clip((middle - nothing) / put, 0.2, 2.0)
-        if len(shown) > self._k:
-            gain[-1] = gain[-2]
         parts, errors = (shown - nothing) / gain, (seen - middle) / gain
         if len(parts) > self._k:  # nor is the next one stronger than the last that was kept with noise accounted for
             less = min(1.0, max(parts[-2], LEAST_PART) / max(parts[-1], LEAST_PART))
