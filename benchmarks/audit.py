@@ -24,12 +24,12 @@ from sfumato import Bounds, Budget, PrivateSIR
 from sfumato.audit import AuditResult, audit, gaussian_check
 from sfumato.audit.blackbox import markdown
 from sfumato.audit.controls import controls
-from sfumato.audit.devices import devices, published_fits
-from sfumato.audit.fits import FitAudit, audit_fit, cases
+from sfumato.audit.fits import FitAudit, audit_fit, cases, published_fits
 from sfumato.audit.one_run import one_run, sir_canaries
 from sfumato.audit.releases import (
     RELATIONS,
     OneRelease,
+    devices,
     queries,
     selection_of,
     selections,

@@ -17,11 +17,11 @@ from benchmarks.forecast_samples import (
     several,
 )
 from benchmarks.study import mean, replicate, write
-from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.task import federated_task
 from sfumato.forecast import forecast
 from sfumato.privacy.budget import Budget
 from sfumato.records import Response
+from sfumato.settings.federated import SiteFacts
 
 DRAWS, CELL_DRAWS = 24, 240
 """Of cells more: a fit of a few thousand records may miss a direction, one draw of which moves a mean of 24 by half."""

@@ -10,7 +10,6 @@ from sfumato.audit.releases import queries
 from sfumato.federated.checks import SiteDecoder, check
 from sfumato.federated.remote import facts_from, release_from
 from sfumato.federated.site import Site, handle
-from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.terms import Terms
 from sfumato.local.forms import Sheet, answers_from, from_text, to_text
 from sfumato.local.randomisers import NumberRandomiser, SliceRandomiser
@@ -18,7 +17,7 @@ from sfumato.local.waves import Survey
 from sfumato.privacy.ledger import FileLedger
 from sfumato.privacy.plan import Line
 from sfumato.records import Records, Response
-from sfumato.settings.federated import trust_of
+from sfumato.settings.federated import SiteFacts, trust_of
 from sfumato.sources import ArraySource
 from sfumato.statistics.wire import dump_json, encode
 

@@ -12,8 +12,9 @@ from sfumato.federated import task as over_sites
 from sfumato.federated.task import run_sparse_sites
 from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
-from sfumato.research.he_tables import active_of, printed, wide_fit
+from sfumato.research.he_tables import printed, wide_fit
 from sfumato.research.many_sites import WideCurator, WideSites
+from sfumato.research.models import active_of
 from sfumato.steps.screening import Screen
 
 CELLS = (

@@ -43,39 +43,31 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "AccuracyWarning": "errors",
-    "Bounds": "bounds",
-    "Budget": "privacy.budget",
-    "BudgetError": "errors",
-    "DR": "methods.reference",
-    "FileLedger": "privacy.ledger",
-    "InputError": "errors",
-    "LabelPrivateIHT": "methods.label_iht",
-    "LabelPrivateSIR": "methods.label_sir",
-    "Ledger": "privacy.ledger",
-    "LocalSIR": "methods.local_sir",
-    "PrivacyWarning": "errors",
-    "PrivateCCA": "methods.cca",
-    "PrivateCensoredSIR": "methods.censored_sir",
-    "PrivateDR": "methods.second_order",
-    "PrivateLDA": "methods.lda",
-    "PrivateMultiSIR": "methods.multi_sir",
-    "PrivateNormalScores": "methods.normal_scores",
-    "PrivatePCA": "methods.pca",
-    "PrivatePHD": "methods.phd",
-    "PrivateSAVE": "methods.second_order",
-    "PrivateSIR": "methods.sir",
-    "PrivateSparsePCA": "methods.sparse_pca",
-    "PrivateSparseSIR": "methods.sparse_sir",
-    "SAVE": "methods.reference",
-    "SIR": "methods.reference",
-    "SfumatoError": "errors",
-    "account": "privacy.ledger.file",
-    "principal_angles": "steps.subspace",
-    "scan": "sources",
-    "subspace_distance": "steps.subspace",
+_PLACES = {
+    "bounds": "Bounds",
+    "errors": "AccuracyWarning BudgetError InputError PrivacyWarning SfumatoError",
+    "methods.cca": "PrivateCCA",
+    "methods.censored_sir": "PrivateCensoredSIR",
+    "methods.label_iht": "LabelPrivateIHT",
+    "methods.label_sir": "LabelPrivateSIR",
+    "methods.lda": "PrivateLDA",
+    "methods.local_sir": "LocalSIR",
+    "methods.multi_sir": "PrivateMultiSIR",
+    "methods.normal_scores": "PrivateNormalScores",
+    "methods.pca": "PrivatePCA",
+    "methods.phd": "PrivatePHD",
+    "methods.reference": "DR SAVE SIR",
+    "methods.second_order": "PrivateDR PrivateSAVE",
+    "methods.sir": "PrivateSIR",
+    "methods.sparse_pca": "PrivateSparsePCA",
+    "methods.sparse_sir": "PrivateSparseSIR",
+    "privacy.budget": "Budget",
+    "privacy.ledger": "FileLedger Ledger",
+    "privacy.ledger.file": "account",
+    "sources": "scan",
+    "steps.subspace": "principal_angles subspace_distance",
 }
+_HOME = dict(sorted((name, place) for place, names in _PLACES.items() for name in names.split()))
 
 __all__ = list(_HOME)
 
@@ -90,8 +82,5 @@ def __dir__() -> list[str]:
     return sorted([*_HOME, "__version__"])
 
 
-def _load_displays() -> Any:
-    return import_module("sfumato.report.build")
-
-
-set_displays(_load_displays)  # here, above all layers: `report` reads estimators, and an estimator has a `report`
+# here, above all layers: `report` reads estimators, and an estimator has a `report`
+set_displays(lambda: import_module("sfumato.report.build"))

@@ -48,8 +48,6 @@ def key(cell: Any) -> Key:
     anything else, such as a date          refused: its text would depend on the type of its column
     =====================================  ==================================================================
 
-    Examples
-    --------
     >>> [key(cell) for cell in (True, 1, "1.0", " 1", b"1", "true")]
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     >>> [key(cell) for cell in (-0.0, "yes", " yes", "nan", "1_000")]

@@ -1,12 +1,15 @@
 """What the name of a column suggests, how it is shown, and what public numbers should make one stop.
 
 A range that is read off the data publishes two records; one that is known from the name of a measurement publishes
-nothing. The ranges below are those of the measurement (of adults and children alike), not of any table. No cell is ever
-looked at here.
+nothing. The ranges (``data/ranges.csv``) are those of the measurement (of adults and children alike), not of any table.
+No cell is ever looked at here.
 """
 
+import csv
 import re
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from itertools import pairwise, permutations
 from typing import Literal
 
@@ -24,55 +27,6 @@ _SORTS: dict[Sort, str] = {
 """Words of a name that tell its sort; the first sort that has one of them."""
 _PEOPLE = "patient person subject participant user customer client member donor respondent no number"
 _YES_NO = "is has had flag indicator smoker diabetic deceased died readmitted pregnant"
-_RANGES: dict[str, tuple[float, float, str]] = {
-    "age": (0, 120, "years"),
-    "height": (20, 250, "cm"),
-    "weight": (0, 400, "kg"),
-    "bmi": (5, 100, "kg/m²"),
-    "pulse": (0, 300, "per minute"),
-    "heartrate": (0, 300, "per minute"),
-    "respiratoryrate": (0, 100, "per minute"),
-    "systolic": (0, 350, "mmHg"),
-    "sbp": (0, 350, "mmHg"),
-    "diastolic": (0, 250, "mmHg"),
-    "dbp": (0, 250, "mmHg"),
-    "spo2": (0, 100, "%"),
-    "saturation": (0, 100, "%"),
-    "hba1c": (2, 25, "%"),
-    "ph": (0, 14, ""),
-    "gcs": (3, 15, "points"),
-    "apgar": (0, 10, "points"),
-    "month": (1, 12, ""),
-    "dayofyear": (1, 366, ""),
-    "dayofweek": (0, 7, ""),
-    "day": (1, 31, "of the month"),
-    "weekday": (0, 7, ""),
-    "hour": (0, 24, "h"),
-    "minute": (0, 60, "min"),
-    "year": (1900, 2100, ""),
-    "percent": (0, 100, "%"),
-    "percentage": (0, 100, "%"),
-    "pct": (0, 100, "%"),
-    "proportion": (0, 1, ""),
-    "probability": (0, 1, ""),
-    "latitude": (-90, 90, "degrees"),
-    "lat": (-90, 90, "degrees"),
-    "longitude": (-180, 180, "degrees"),
-    "lon": (-180, 180, "degrees"),
-    "los": (0, 365, "days"),
-}
-_OTHER_UNITS: dict[tuple[str, str], tuple[float, float, str]] = {
-    ("age", "months"): (0, 1440, "months"),
-    ("age", "days"): (0, 43_800, "days"),
-    ("height", "m"): (0.2, 2.5, "m"),
-    ("height", "mm"): (200, 2500, "mm"),
-    ("height", "in"): (8, 100, "in"),
-    ("height", "inches"): (8, 100, "in"),
-    ("weight", "g"): (0, 400_000, "g"),
-    ("weight", "lb"): (0, 900, "lb"),
-    ("weight", "lbs"): (0, 900, "lb"),
-    ("los", "hours"): (0, 8760, "hours"),
-}
 _TEMPERATURES = {"c": (-60.0, 60.0, "°C"), "celsius": (-60.0, 60.0, "°C"), "f": (-80.0, 140.0, "°F")}
 _BODY_TEMPERATURE = (25.0, 45.0, "°C")
 
@@ -112,10 +66,8 @@ _NOTES = {
 def hint_of(name: str) -> Hint:
     """What the name of a column suggests.
 
-    Examples
-    --------
     >>> hint_of("age_at_admission")
-    Hint(sort='quantity', lower=0, upper=120, unit='years')
+    Hint(sort='quantity', lower=0.0, upper=120.0, unit='years')
     >>> hint_of("patientID").sort, hint_of("zip_code").sort, hint_of("admission_date").sort
     ('identifier', 'code', 'date')
     >>> hint_of("dose")
@@ -147,8 +99,6 @@ def cautions(epsilon: float, delta: float, n_records: int | None) -> tuple[str, 
 
     `n_records` is None where the number of records is private: then nothing is said of it.
 
-    Examples
-    --------
     >>> cautions(1.0, 1e-6, 5_000)
     ()
     >>> for sentence in cautions(20.0, 0.02, 80):
@@ -184,16 +134,24 @@ def _words(name: str) -> list[str]:
     return [part.lower() for part in parts]
 
 
+@cache
+def _ranges() -> dict[tuple[str, str], tuple[float, float, str]]:
+    """Sensible values and their unit, by the measurement and, where its name has one, another unit."""
+    text = resources.files("sfumato").joinpath("data", "ranges.csv").read_text(encoding="utf-8")
+    return {
+        (row["measurement"], row["unit_in_name"]): (float(row["lower"]), float(row["upper"]), row["unit"])
+        for row in csv.DictReader(text.splitlines())
+    }
+
+
 def _range(words: list[str]) -> tuple[float, float, str] | None:
-    joined = "".join(words)
+    joined, ranges = "".join(words), _ranges()
     if "temperature" in words or "temp" in words:
         if "body" in words:
             return _BODY_TEMPERATURE
         return next((_TEMPERATURES[word] for word in words if word in _TEMPERATURES), None)
-    for pair in permutations(words, 2):
-        if pair in _OTHER_UNITS:
-            return _OTHER_UNITS[pair]
-    for known in (joined, *(a + b for a, b in pairwise(words)), *words):
-        if known in _RANGES:
-            return _RANGES[known]
-    return _RANGES["percent"] if "%" in words else None
+    alone = ((known, "") for known in (joined, *(a + b for a, b in pairwise(words)), *words))
+    for known in (*permutations(words, 2), *alone):
+        if known in ranges:
+            return ranges[known]
+    return ranges["percent", ""] if "%" in words else None

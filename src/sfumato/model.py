@@ -315,11 +315,10 @@ SLICING = {"DPIni": LOW, "DPSIR": LOW, "RayleighFlowSIR": LOW} | dict.fromkeys(
 
 def renew(node: Node) -> Node:
     """The file as one of the newest version."""
-    for version, step in ((FIRST, _from_first), (SECOND, _from_second)):
-        if node.value["format"] == version:
-            node = step(node)
-            if step is _from_second:
-                node = _unjudged(node)
+    if node.value["format"] == FIRST:
+        node = _from_first(node)
+    if node.value["format"] == SECOND:
+        node = _unjudged(_from_second(node))
     return _boxed(node)
 
 
@@ -474,13 +473,9 @@ def _mark(node: Node) -> Mark | None:
 
 def _entry_members(entry: Entry) -> dict[str, Any]:
     """All members; whom the entry protects only if it is not a record, as in files of before."""
-    members = {name: getattr(entry, name) for name in ENTRY_MEMBERS} | {"event": _event_members(entry.event)}
+    members, event = {name: getattr(entry, name) for name in ENTRY_MEMBERS}, entry.event
+    members["event"] = {"mechanism": type(event).__name__} | to_plain(event)
     return members if entry.unit == RECORD else members | {"unit": str(entry.unit)}
-
-
-def _event_members(event: Event) -> dict[str, Any]:
-    members = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
-    return {"mechanism": type(event).__name__} | members
 
 
 def _entry(node: Node) -> Entry:

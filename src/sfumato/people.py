@@ -28,8 +28,6 @@ class Tally:
 
     Memory is one number and one key for each person, however many rows there are.
 
-    Examples
-    --------
     >>> tally = Tally(rows=2)
     >>> tally.first(["ann", "bob"], np.array([0, 1, 0, 0]))
     array([ True,  True,  True, False])
@@ -60,8 +58,6 @@ class Tally:
 def first_rows(ids: Any, n_rows: int, rows: int) -> NDArray[np.bool_]:
     """Which of the `n_rows` rows of a table count: the first `rows` of each person, whose ids stand row by row.
 
-    Examples
-    --------
     >>> first_rows(["7", 7.0, "ann", "007"], 4, rows=1)
     array([ True, False,  True, False])
     """

@@ -31,8 +31,6 @@ class Response:
 class Memory:
     """How many bytes may be kept between passes; what is kept for a key is given back when the key is gone.
 
-    Examples
-    --------
     >>> class Map:
     ...     pass
     >>> memory, first, second = Memory(limit=100), Map(), Map()

@@ -7,9 +7,9 @@ import sfumato
 import sfumato.research
 from sfumato import Bounds, Budget, PrivateSIR, PrivateSparseSIR
 from sfumato.audit import audit, fits
-from sfumato.audit.devices import devices, published_fits
-from sfumato.audit.fits import Case, Pick, audit_fit, log_ratio, realised, shown, worst_fit_pair
+from sfumato.audit.fits import Case, Pick, audit_fit, log_ratio, published_fits, realised, shown, worst_fit_pair
 from sfumato.audit.one_run import one_run, one_run_epsilon, sir_canaries
+from sfumato.audit.releases import devices
 from sfumato.methods import pca, sir, sparse_pca, sparse_sir
 from sfumato.methods.sir import Task
 from sfumato.privacy.asking import drive

@@ -10,7 +10,7 @@ from sfumato import Bounds, Budget, PrivateSIR
 from sfumato.audit import fits
 from sfumato.audit.fits import Case, audit_person, grouped, overheard, realised, worst_person
 from sfumato.privacy.noise import SeededNoise
-from sfumato.statistics.persons import PerPerson
+from sfumato.statistics.parts import PerPerson
 
 RELATIONS = ("replace", "add-remove")
 DELTA = 1e-6
@@ -23,13 +23,19 @@ def cases(epsilon, delta, relation):
     return fits.cases(epsilon, delta, relation)
 
 
-def moved(case, rows, seed=0):
-    """mu of a fit on a bad pair of persons, and mu of a Gaussian release of the zCDP cost it states."""
+def moved(case, rows):
+    """mu of a fit on a bad pair of persons, and mu of a Gaussian release of the zCDP cost it states; of two draws of
+    the noise, the worse. By chance a fit of so few records clips both persons to much the same.
+    """
     case.estimator.set_params(rows_per_person=rows)
     known = grouped(case)
     d, d_prime = worst_person(known, rows, seed=1, tries=60)
-    fitted, transcript = known.listened(d, SeededNoise(seed))
-    return realised(transcript, d.counted(rows), d_prime.counted(rows)), np.sqrt(2.0 * fitted.ledger_.rho)
+    heard = [known.listened(d, SeededNoise(seed)) for seed in (0, 1)]
+    both = [
+        (realised(transcript, d.counted(rows), d_prime.counted(rows)), np.sqrt(2.0 * fitted.ledger_.rho))
+        for fitted, transcript in heard
+    ]
+    return max(both, key=lambda pair: pair[0] / pair[1])
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

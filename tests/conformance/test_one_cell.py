@@ -36,8 +36,7 @@ from sfumato.methods.inputs import fit_source, paired_source
 from sfumato.sources import ArraySource, Source
 from sfumato.sources.files import open_source
 from sfumato.sources.formats import open_tables
-from sfumato.sources.spark import SparkTable
-from sfumato.sources.streams import PassingTable, SnapshotTable, SpilledTable
+from sfumato.sources.streams import PassingTable, SnapshotTable, SparkTable, SpilledTable
 from sfumato.sources.table import Table
 
 HUGE = [Decimal("sNaN"), Decimal("1e999"), -(10**5000)]

@@ -11,8 +11,7 @@ from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records
 from sfumato.statistics.gradients import Residual, ResidualProduct
 from sfumato.statistics.histograms import Bins
-from sfumato.statistics.parts import OfColumn, OnCells, OnColumns, Part
-from sfumato.statistics.persons import PerPerson
+from sfumato.statistics.parts import OfColumn, OnCells, OnColumns, Part, PerPerson
 from sfumato.statistics.whitening import Whitening
 from sfumato.statistics.wire import FIELDS, SITES, Decoder, RefusedError, dump_json, encode
 from sfumato.sums import BoundedSum

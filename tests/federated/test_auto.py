@@ -5,9 +5,9 @@ import pytest
 
 from sfumato import Bounds, PrivateSIR, subspace_distance
 from sfumato.federated import simulate
-from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.task import federated_task
 from sfumato.records import Response
+from sfumato.settings.federated import SiteFacts
 
 pytestmark = pytest.mark.judged
 BOX = Bounds(-3, 3)

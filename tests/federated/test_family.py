@@ -21,7 +21,6 @@ from sfumato import (
 from sfumato.federated import simulate
 from sfumato.federated.coordinator import fit_remote
 from sfumato.federated.simulation import fit_sites
-from sfumato.federated.site_facts import describe_site
 from sfumato.federated.task import federated_task, odd_sites
 from sfumato.methods import FAMILY, load
 from sfumato.privacy.asking import drive
@@ -31,7 +30,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.records import Response
 from sfumato.research import RayleighFlowPCA
 from sfumato.settings.central import Central
-from sfumato.settings.federated import trust_of
+from sfumato.settings.federated import describe_site, trust_of
 from sfumato.sources import ArraySource
 
 N, P = 3_000, 5

@@ -8,7 +8,6 @@ import pytest
 from sfumato import Bounds, InputError, PrivateSIR, account, subspace_distance
 from sfumato.federated import simulate
 from sfumato.federated.simulation import fit_sites
-from sfumato.federated.site_facts import describe_site
 from sfumato.federated.task import federated_task
 from sfumato.privacy.asking import drive
 from sfumato.privacy.budget import Budget
@@ -16,7 +15,7 @@ from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
 from sfumato.records import Response
 from sfumato.settings.central import Central
-from sfumato.settings.federated import trust_of
+from sfumato.settings.federated import describe_site, trust_of
 from sfumato.simulate import he
 from sfumato.sources import ArraySource
 

@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 from sfumato import Bounds, PrivateSIR
 from sfumato.cli.app import app
-from sfumato.federated.coordinator import describe_outcome, fit_remote, write_json
-from sfumato.federated.status import describe_status, make_status_page
+from sfumato.federated.coordinator import describe_outcome, describe_status, fit_remote, make_status_page, write_json
 from sfumato.federated.store import Journal
 
 EVIL = "<script>alert(1)</script>\x1b[31m"

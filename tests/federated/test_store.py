@@ -7,8 +7,7 @@ import pytest
 
 from sfumato import InputError, PrivateSIR
 from sfumato.federated import SitesLostError, simulate
-from sfumato.federated.coordinator import describe_outcome, fit_remote, write_json
-from sfumato.federated.status import describe_status
+from sfumato.federated.coordinator import describe_outcome, describe_status, fit_remote, write_json
 from sfumato.federated.store import Journal, Store
 from sfumato.privacy.ledger import FileLedger
 

@@ -8,13 +8,13 @@ import pytest
 
 from sfumato.bounds import Bounds
 from sfumato.federated.checks import SiteDecoder, check
-from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.store import Store
 from sfumato.federated.terms import KNOWN, question_kind
 from sfumato.methods import FAMILY, load
 from sfumato.privacy.events import Gaussian
 from sfumato.privacy.mechanisms import gaussian_std
 from sfumato.records import Records, Response
+from sfumato.settings.federated import SiteFacts
 from sfumato.statistics import histograms
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct, ResponseProduct
 from sfumato.statistics.histograms import ProjectionHistogram

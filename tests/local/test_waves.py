@@ -10,9 +10,8 @@ from sfumato import LabelPrivateSIR, subspace_distance
 from sfumato.errors import InputError
 from sfumato.local import Answers, NumberRandomiser, Survey, ThresholdRandomiser
 from sfumato.local.location import believe, prior
-from sfumato.local.monotone import fit_index
 from sfumato.local.randomisers import join
-from sfumato.local.waves import fit_answers, run_survey
+from sfumato.local.waves import fit_answers, fit_index, run_survey
 from sfumato.privacy.noise import SeededNoise
 from sfumato.simulate import xia
 
@@ -112,7 +111,7 @@ def test_the_analyst_gives_the_same_direction_from_the_answers_alone():
 
 
 def test_the_likelihood_has_the_gradient_it_says():
-    from sfumato.local.monotone import _level_basis, _Likelihood, _sharpness_basis
+    from sfumato.local.waves import _level_basis, _Likelihood, _sharpness_basis
 
     rng = np.random.default_rng(0)
     position = rng.uniform(-4, 4, 50)

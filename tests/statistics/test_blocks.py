@@ -195,7 +195,7 @@ def test_residual_sizes_and_products(shape, q, first, scale):
     edges = (sizes.sizes[:-1] / (residual.unit / whitening.unit / np.sqrt(p1))) ** 2
     assert np.array_equal(sizes.of(records), np.bincount(np.searchsorted(edges, squares), minlength=64))
     asked = ResidualProduct(residual, 0.6 * scale)
-    short = np.trunc(e * shrinkage(squares, asked.limit)[:, None])
+    short = np.trunc(e * shrinkage(squares, asked.norm)[:, None])
     assert np.array_equal(asked.of(records), z.T @ short)
 
 

@@ -8,8 +8,7 @@ from sfumato.bounds import Bounds
 from sfumato.records import Records
 from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.moments import Moments
-from sfumato.statistics.parts import Part, part_of
-from sfumato.statistics.persons import PerPerson
+from sfumato.statistics.parts import Part, PerPerson, part_of
 
 ROWS = (1, 2, 10)
 RELATIONS = ("replace", "add-remove")

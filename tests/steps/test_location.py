@@ -116,6 +116,28 @@ def test_a_count_that_chance_may_make_is_no_scale_far_below_known_bounds(octaves
     assert _half_widths(counts, noise, 1e4, 0.0, np.array([1.0]))[1][0]  # more than chance makes
 
 
+@pytest.mark.parametrize("times", [1.0, 3.0])
+def test_known_bounds_are_no_unit_of_a_feature_whose_zeros_leave_records_over(times):
+    # 800 of 10,000 records are not zero, in three octaves, and stand out in none; eight root mean squares are 396.
+    noise, n, octaves, half = 160.0, 1e4, [UNIT + 6, UNIT + 7, UNIT + 8], []
+    counts = np.zeros((1, 2 * OCTAVES + 2))
+    counts[0, 0], counts[0, octaves] = 9_200.0, [450.0, 270.0, 80.0]
+    outer = 2.0 ** (np.array(octaves) - OCTAVES)
+    assert 8.0 * np.sqrt(counts[0, octaves] @ (0.73 * outer) ** 2 / n) == pytest.approx(396.0, rel=0.02)
+    for seed in range(100):
+        noisy = counts + noise * np.random.default_rng(seed).normal(size=counts.shape)
+        half.append(_half_widths(noisy, noise, n, 0.0, np.array([times * 511.0]))[0][0])
+    assert np.mean(np.abs(np.log2(np.array(half) / 396.0)) < 2.0) > 0.75
+
+
+def test_a_feature_of_zeros_and_ones_has_their_unit(noisy):
+    x = (np.random.default_rng(5).random((N, 2)) < [0.2, 0.0075]).astype(float)
+    found = located(noisy, x, rho=RHO)
+    np.testing.assert_allclose(found.grid.half_width, [8.0 * np.sqrt(0.2), 1.0], rtol=0.05)
+    near = located(noisy, x, PartialBounds.of(Bounds(-1.0, 2.0), 2), rho=RHO)
+    assert near.grid.half_width[1] == pytest.approx(1.0, rel=0.05)  # seen or not, bounds about as wide are no unit
+
+
 def test_the_box_is_the_unit_within_the_bounds(silent):
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.normal(size=N), np.exp(3.0 * rng.normal(size=N)), rng.random(N) < 0.3])

@@ -116,3 +116,14 @@ def test_the_descent_ends_where_it_should_though_records_vary_far_more_along_an_
         end, _, found = walk(shape_of(np.full(P, 0.1)), error, [0.02] * 12, rng)
         missed.append(np.linalg.norm(found - end) / np.linalg.norm(end))
     assert max(missed) < 0.05  # twelve steps of a plain descent would multiply the first error by (times - 1)^12
+
+
+def test_an_axis_along_which_every_target_stops_short_is_walked_to_its_end():
+    # Records vary a fifth as much there as they were whitened for. Root mean square distance from the end over 200
+    # other walks: 0.10, and 0.29 where no pace is learnt.
+    off = []
+    for seed in range(1000, 1030):
+        shape, error = shape_of(np.full(P, 0.05)), np.diag([-0.8, -0.8, 0.0, 0.0, 0.0, 0.0])
+        end, _, found = walk(shape, error, [0.05] * 12, np.random.default_rng(seed))
+        off.append((found - end)[:2])
+    assert np.sqrt(np.mean(np.square(off))) < 0.15

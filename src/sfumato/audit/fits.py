@@ -14,11 +14,19 @@ import numpy as np
 from sklearn.base import clone
 
 from sfumato.audit.blackbox import AuditResult, Claim, judge, run_many
+from sfumato.audit.releases import Attacked
 from sfumato.bounds import Bounds
 from sfumato.errors import PrivacyWarning
+from sfumato.federated import simulate
 from sfumato.methods import FAMILY, PREPARING, added, load
 from sfumato.methods.about import BOX, Attack
+from sfumato.methods.label_iht import LabelPrivateIHT
+from sfumato.methods.label_sir import LabelPrivateSIR
+from sfumato.methods.local_sir import LocalSIR
+from sfumato.methods.sir import PrivateSIR
+from sfumato.methods.sparse_sir import PrivateSparseSIR
 from sfumato.people import first_rows
+from sfumato.privacy.accounting import gdp_mu
 from sfumato.privacy.door import Watched, watching
 from sfumato.privacy.events import Selection
 from sfumato.privacy.ledger import Ledger
@@ -399,3 +407,47 @@ def _joined(rng: np.random.Generator, base: Panel, person: Records) -> Panel:
     x = np.insert(base.x, places, person.x, axis=0)
     y: FloatArray = np.insert(np.asarray(base.y, dtype=np.float64), places, person.y)
     return Panel(x, y, np.insert(base.ids, places, 0))
+
+
+def published_fits(epsilon: float, delta: float) -> dict[str, Attacked]:
+    """What fits show that have no curator, or several: one person's value changed, everybody else the same."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1.0, 1.0, (12, 2))
+    y = x[:, 0] + 0.1 * rng.standard_normal(12)
+    low, high = (Records(x, np.append(y[:-1], end)) for end in (-1e9, 1e9))
+    ends = [np.vstack([x[:-1], corner]) for corner in ([[1.0, 0.0]], [[0.0, 1.0]])]
+    one, other = (Records(table, np.append(y[:-1], end)) for table, end in zip(ends, (-1.0, 1.0), strict=True))
+    label = LabelPrivateSIR(epsilon, 1)
+    edges = LabelPrivateSIR(epsilon, 1, edges=[0.0], refine=False)
+    waves = LabelPrivateSIR(epsilon, 1, edges=[-1.0, 1.0], waves=2)
+    regression = LabelPrivateIHT(epsilon, n_active=1)
+    local = LocalSIR(epsilon, delta, bounds=BOX, radius=1.0)
+    central = PrivateSIR(epsilon, delta, 1, BOX, method="one-shot")
+    votes = PrivateSparseSIR(epsilon, delta, 1, BOX)
+    mu = gdp_mu(epsilon, delta)
+    return {
+        "LabelPrivateSIR, edges found": Attacked(_fitted(label), low, high, (epsilon, 0.0)),
+        "LabelPrivateSIR, edges given": Attacked(_fitted(edges), low, high, (epsilon, 0.0)),
+        "LabelPrivateSIR, in waves": Attacked(_fitted(waves), low, high, (epsilon, 0.0)),
+        "LabelPrivateIHT": Attacked(_fitted(regression), low, high, (epsilon, 0.0)),
+        "LocalSIR": Attacked(_fitted(local), one, other, mu),
+        "federated, two sites": Attacked(_fitted(central, _two_sites), one, other, mu),
+        "federated votes, two sites": Attacked(_fitted(votes, _two_sites), *_wide(rng, x, y), (epsilon, delta)),
+    }
+
+
+def _wide(rng: np.random.Generator, x: FloatArray, y: FloatArray) -> tuple[Records, Records]:
+    """Six features; the last record, at the upper end of y, has all its signs turned: every score moves by two."""
+    wide, ends = np.hstack([x, rng.uniform(-1.0, 1.0, (len(x), 4))]), np.append(y[:-1], 1.0)
+    low, high = (Records(np.vstack([wide[:-1], sign * np.ones(6)]), ends) for sign in (-1.0, 1.0))
+    return low, high
+
+
+def _fitted(estimator: Any, fit: Callable[[Any, Records], Any] | None = None) -> Callable[[Records, Noise], FloatArray]:
+    case = Case(estimator) if fit is None else Case(estimator, fit=fit)
+    return lambda records, noise: shown(case.run(records, noise), records.x.shape[1])
+
+
+def _two_sites(estimator: Any, records: Records) -> Any:
+    """The attacked record is at the second site; the first could not protect it."""
+    return simulate(estimator, [(records.x[:6], records.y[:6]), (records.x[6:], records.y[6:])])

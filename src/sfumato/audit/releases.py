@@ -1,12 +1,22 @@
-"""Single releases: every kind of bounded sum, a typical query and the worst pair of records for it, attacked."""
+"""Single releases: every kind of bounded sum, a typical query and the worst pair of records for it, attacked.
+
+And single answers of devices. There the neighbours are two values of *one person*, and there is no add-or-remove, as
+taking part is not hidden.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from sfumato.audit.blackbox import AuditResult, audit
+from sfumato.audit.blackbox import AuditResult, Claim, audit
 from sfumato.bounds import Bounds
+from sfumato.local.answers import Randomiser
+from sfumato.local.randomisers import NumberRandomiser, SliceRandomiser, ThresholdRandomiser
+from sfumato.local.records import RecordRandomiser
+from sfumato.methods.about import BOX
+from sfumato.privacy.accounting import gdp_mu
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.ledger import Ledger
@@ -17,8 +27,7 @@ from sfumato.statistics import histograms
 from sfumato.statistics.gradients import Residual, ResidualHistogram, ResidualProduct, ResponseProduct
 from sfumato.statistics.histograms import ProjectionHistogram
 from sfumato.statistics.moments import Moments, SquareSums
-from sfumato.statistics.parts import Cells, OnCells, OnColumns
-from sfumato.statistics.persons import PerPerson
+from sfumato.statistics.parts import Cells, OnCells, OnColumns, PerPerson
 from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
 from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
@@ -254,3 +263,48 @@ def audit_table(
                 mechanism = OneRelease(query, relation, budget.mu())
                 found.append(audit(mechanism, pair.d, pair.d_prime, budget.mu(), runs, confidence, name=label))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    """A mechanism, the two values of one person that tell most, and the claim."""
+
+    mechanism: Callable[[Any, Noise], Any]
+    d: Any
+    d_prime: Any
+    claimed: Claim
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the claim is one of mu."""
+        return not isinstance(self.claimed, tuple)
+
+
+def devices(epsilon: float, delta: float) -> dict[str, Attacked]:
+    """Every kind of answer that a device gives."""
+    mu, pure = gdp_mu(epsilon, delta), (epsilon, 0.0)
+    slices = {f"{len(edges) + 1} slices": SliceRandomiser(epsilon, edges) for edges in ([0.0], [-1.0, 0.0, 1.0, 2.0])}
+    classes = SliceRandomiser(epsilon, classes=["a", "b", "c"])
+    numbers = {kind: NumberRandomiser(-1.0, 1.0, epsilon, 0.0, kind) for kind in ("two-point", "laplace")}
+    gaussian = NumberRandomiser(-1.0, 1.0, epsilon, delta, "gaussian")
+    found = {name: Attacked(_answer(form), -1e9, 1e9, pure) for name, form in (slices | numbers).items()}
+    found["3 classes and others"] = Attacked(_answer(classes), "a", "none of these", pure)
+    found["gaussian"] = Attacked(_answer(gaussian), -1e9, 1e9, mu)
+    found["whole record"] = _whole_record(epsilon, delta, mu)
+    found["is y at least t?"] = Attacked(_answer(ThresholdRandomiser(epsilon, [0.0])), -1e9, 1e9, pure)
+    return found
+
+
+def _answer(form: Randomiser) -> Callable[[Any, Noise], Any]:
+    return lambda y, noise: form.randomize([y], noise).values
+
+
+def _whole_record(epsilon: float, delta: float, mu: float) -> Attacked:
+    """Two records as far apart as the bound allows: at a right angle and of different slices."""
+    device = RecordRandomiser(2, BOX, (0.0,), epsilon, delta, radius=1.0)
+
+    def answer(record: FloatArray, noise: Noise) -> FloatArray:
+        return np.asarray(device.randomize(record[None, :2], record[2:], noise)[0])
+
+    # squared distance 2 (1 + 1/4) of the slice sums and 2 of the second moments: 4.5, the bound of the proof
+    return Attacked(answer, np.array([1.0, 0.0, -1.0]), np.array([0.0, 1.0, 1.0]), mu)

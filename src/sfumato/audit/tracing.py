@@ -49,10 +49,6 @@ class SignedSum(BoundedSum):
         return float(UNITS)
 
     @property
-    def diameter(self) -> float:
-        return 2.0 * UNITS
-
-    @property
     def shape(self) -> tuple[int, ...]:
         return (self.n_features,)
 

@@ -260,7 +260,7 @@ def status(
     html: Annotated[Path | None, typer.Option(help="Write the same as a page, too.")] = None,
 ) -> None:
     """Tell what a coordinator is doing, or left undone, and its last result; nobody is asked anything."""
-    from sfumato.federated.status import describe_status, make_status_page
+    from sfumato.federated.coordinator import describe_status, make_status_page
 
     stdout().print(describe_status(folder), markup=False, soft_wrap=True)
     if html is not None:

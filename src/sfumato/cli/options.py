@@ -168,29 +168,18 @@ DropMissing = Annotated[
 ]
 
 
-def _asked(
-    *,
-    estimator: Estimator = "sir",
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    directions: AnyDirections = None,
-    method: AnyMethod = None,
-    classes: Classes = None,
-    max_features: MaxFeatures = None,
-    slices: Slices = None,
-    picture: Picture = None,
-) -> EstimatorOptions:
-    return EstimatorOptions(
-        estimator,
-        epsilon,
-        delta,
-        directions=directions,
-        method=method,
-        classes=split_names(classes),
-        picture=picture,
-        max_features=max_features,
-        slices=slices,
-    )
+_SHARED: dict[str, tuple[Any, Any]] = {
+    "estimator": (Estimator, "sir"),
+    "epsilon": (Epsilon, None),
+    "delta": (Delta, None),
+    "directions": (AnyDirections, None),
+    "method": (AnyMethod, None),
+    "classes": (Classes, None),
+    "max_features": (MaxFeatures, None),
+    "slices": (Slices, None),
+    "picture": (Picture, None),
+}
+"""The options that choose an estimator, all of them of `EstimatorOptions`, and what they are if not given."""
 
 
 def asks_for_estimator(command: Callable[..., None]) -> Callable[..., None]:
@@ -198,15 +187,20 @@ def asks_for_estimator(command: Callable[..., None]) -> Callable[..., None]:
 
     What only some commands take (a zCDP budget, the relation, rows of a person, a seed) they declare themselves.
     """
-    whole, shared = signature(command), signature(_asked).parameters
+    whole = signature(command)
+    shared = [
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=option, default=usual)
+        for name, (option, usual) in _SHARED.items()
+    ]
 
     @wraps(command)
     def run(**given: Any) -> None:
-        command(asked=_asked(**{name: given.pop(name) for name in shared}), **given)
+        chosen = {name: given.pop(name) for name in _SHARED}
+        command(asked=EstimatorOptions(**chosen | {"classes": split_names(chosen["classes"])}), **given)
 
     parameters: list[Parameter] = []
     for parameter in whole.parameters.values():
-        parameters += shared.values() if parameter.name == "asked" else [parameter]
+        parameters += shared if parameter.name == "asked" else [parameter]
     signed: Any = run  # Typer reads the signature
     signed.__signature__ = whole.replace(parameters=parameters)
     signed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

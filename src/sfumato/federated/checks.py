@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.bounds import Grid
-from sfumato.federated.site_facts import SiteFacts
+from sfumato.settings.federated import SiteFacts
 from sfumato.statistics import histograms
 from sfumato.statistics.gradients import (
     LARGEST_COEFFICIENT,
@@ -79,16 +79,12 @@ def check(query: BoundedSum, facts: SiteFacts) -> None:
             _residual(query.residual, facts)
             _size(query.size, query.residual)
             _functions(query.functions, query.residual.bins)
-        case SlicedMoments():
+        case SlicedMoments() | SliceSecondMoments():
             _whitening(query.whitening, facts)
             _groups(query.bins, query.slice_of, query.n_slices, facts)
             _demand(1e-3 <= query.slice_weight <= 1e3, "its weight is out of range")
-            counted = query.count_weight == 0.0 or 1e-3 <= query.count_weight <= 1e3
-            _demand(counted, "its weight of the counts is out of range")
-        case SliceSecondMoments():
-            _whitening(query.whitening, facts)
-            _groups(query.bins, query.slice_of, query.n_slices, facts)
-            _demand(1e-3 <= query.slice_weight <= 1e3, "its weight is out of range")
+            counts = query.count_weight if isinstance(query, SlicedMoments) else 0.0
+            _demand(counts == 0.0 or 1e-3 <= counts <= 1e3, "its weight of the counts is out of range")
         case ProjectionHistogram():
             _whitening(query.whitening, facts)
             _groups(query.bins, query.group_of, query.n_groups, facts)
@@ -118,11 +114,7 @@ def _columns(query: OnColumns, facts: SiteFacts) -> None:
 def _scores(query: SignScores, facts: SiteFacts) -> None:
     _vector(query.centre, facts)
     _demand(float(np.abs(query.centre).max()) <= 1e150, "its centre is out of range")
-    _bins(query.bins, facts)
-    table = query.table
-    _demand(table.ndim == 2 and table.shape[0] == query.bins.count, "its table has another shape")
-    _demand(0 < table.shape[1] <= MOST_COLUMNS, "its table has too many columns")
-    _demand(float(np.abs(table).max()) <= LARGEST_COEFFICIENT, "its table is out of range")
+    _table(query.table, query.bins, facts)
 
 
 def _demand(holds: Any, why_not: str) -> None:
@@ -172,13 +164,18 @@ def _whitening(whitening: Whitening, facts: SiteFacts) -> None:
 
 def _residual(residual: Residual, facts: SiteFacts) -> None:
     _whitening(residual.whitening, facts)
-    _bins(residual.bins, facts)
-    table, coefficients = residual.table, residual.coefficients
-    fits = table.ndim == 2 and coefficients.shape == (facts.n_features + 1, table.shape[1])
-    _demand(fits and table.shape[0] == residual.bins.count, "its table has another shape")
+    _table(residual.table, residual.bins, facts)
+    fits = residual.coefficients.shape == (facts.n_features + 1, residual.table.shape[1])
+    _demand(fits, "its table has another shape")
+    _demand(1e-6 <= residual.scale <= 1e6, "its scale is out of range")
+
+
+def _table(table: FloatArray, bins: histograms.Bins, facts: SiteFacts) -> None:
+    """One row for each bin of the response."""
+    _bins(bins, facts)
+    _demand(table.ndim == 2 and table.shape[0] == bins.count, "its table has another shape")
     _demand(0 < table.shape[1] <= MOST_COLUMNS, "its table has too many columns")
     _demand(float(np.abs(table).max()) <= LARGEST_COEFFICIENT, "its table is out of range")
-    _demand(1e-6 <= residual.scale <= 1e6, "its scale is out of range")
 
 
 def _size(size: float, residual: Residual) -> None:

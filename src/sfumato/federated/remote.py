@@ -14,7 +14,6 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from sfumato.errors import SfumatoError
-from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.store import Journal
 from sfumato.federated.terms import Terms
 from sfumato.privacy import mechanisms
@@ -23,7 +22,7 @@ from sfumato.privacy.ledger import Entry
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.settings.federated import SiteLedger, SitesLostError
+from sfumato.settings.federated import SiteFacts, SiteLedger, SitesLostError
 from sfumato.statistics.histograms import Histogram
 from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.wire import dump_json, encode
@@ -261,7 +260,8 @@ def facts_from(head: dict[str, Any]) -> SiteFacts:
         raise BadUploadError("the number of records is not a count.")
     if not isinstance(response, dict) or set(response) != {"categories", "hashed"}:
         raise BadUploadError("the kind of response is missing.")
-    if not isinstance(response["hashed"], bool) or not _is_classes(response["categories"]):
+    count = response["categories"]
+    if not isinstance(response["hashed"], bool) or not (count is None or (type(count) is int and 1 <= count < 2**16)):
         raise BadUploadError("the kind of response is not known.")
     if names is not None and (not isinstance(names, list) or not all(isinstance(name, str) for name in names)):
         raise BadUploadError("the feature names are not names.")
@@ -272,7 +272,7 @@ def facts_from(head: dict[str, Any]) -> SiteFacts:
         raise BadUploadError("the classes are not names.")
     if type(second) is not int or not 0 <= second < features:
         raise BadUploadError("the number of columns of the second table is not a count.")
-    kind = Response(response["categories"], bool(response["hashed"]))
+    kind = Response(count, response["hashed"])
     rehearsal, explained = head.get("rehearsal") is not False, head.get("has_response", True) is True
     listed, called = (None if given is None else tuple(given) for given in (classes, names))
     return SiteFacts(features, records, kind, called, rehearsal, explained, second, listed)
@@ -288,10 +288,6 @@ def spending_from(head: dict[str, Any]) -> dict[str, Any] | None:
 
 def _is_amount(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _NO_COUNT
-
-
-def _is_classes(count: Any) -> bool:
-    return count is None or (type(count) is int and 1 <= count < 2**16)
 
 
 def release_from(

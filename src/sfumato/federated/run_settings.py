@@ -43,6 +43,11 @@ class Limits:
     own_units: bool = False
     anew: bool = False
 
+    @property
+    def rules(self) -> dict[str, Any]:
+        """Those that decide what the sites are asked, and so belong to the run."""
+        return {"least": self.least, "leave_out": self.leave_out, "own_units": self.own_units}
+
 
 def fit_as_told(
     config: Mapping[str, Any], meet: Callable[[int, Limits], Network], say: Callable[[str], None]
@@ -68,9 +73,8 @@ def fit_within(
     limits: Limits, estimator: PrivateReducer, network: Network, journal: Journal, again: str
 ) -> PrivateReducer:
     """Fit over the sites that a network met; where too many are lost, `again` says how to go on."""
-    rules: dict[str, Any] = {"least": limits.least, "leave_out": limits.leave_out, "own_units": limits.own_units}
     try:
-        return fit_remote(estimator, network, network.sites, minimum=limits.minimum, run=journal, **rules)
+        return fit_remote(estimator, network, network.sites, minimum=limits.minimum, run=journal, **limits.rules)
     except SitesLostError as error:
         raise SitesLostError(f"{error} {again}") from None
 
@@ -78,8 +82,7 @@ def fit_within(
 def settings_of(estimator: PrivateReducer, limits: Limits) -> Mapping[str, Any]:
     """What makes a run this run and no other."""
     given = {name: repr(value) for name, value in estimator.get_params().items()}
-    own = {"least": limits.least, "leave_out": limits.leave_out, "own_units": limits.own_units}
-    return {"estimator": type(estimator).__name__, **given, **own}
+    return {"estimator": type(estimator).__name__, **given, **limits.rules}
 
 
 def folder_of(told: Mapping[str, Any]) -> Path:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
@@ -10,9 +11,15 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.federated.agreement import ComparedSites
-from sfumato.federated.own_units import Askable, OwnUnits, columns_of, in_own_units, refuse_unless_own, run_in_own_units
-from sfumato.federated.site_facts import describe_site, site_noise
+from sfumato.federated.sites import (
+    Askable,
+    ComparedSites,
+    OwnUnits,
+    columns_of,
+    in_own_units,
+    refuse_unless_own,
+    run_in_own_units,
+)
 from sfumato.federated.task import (
     SitesTask,
     SparseSites,
@@ -31,7 +38,16 @@ from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.unit import RECORD, Unit, unit_of
 from sfumato.release import Release
 from sfumato.settings.central import one_blas_thread
-from sfumato.settings.federated import FederatedCurator, SiteLedger, Sites, Trust, open_site, trust_of
+from sfumato.settings.federated import (
+    FederatedCurator,
+    SiteLedger,
+    Sites,
+    Trust,
+    describe_site,
+    open_site,
+    site_noise,
+    trust_of,
+)
 from sfumato.sources import ArraySource, ResponseKind, Source
 from sfumato.sources.files import open_source
 from sfumato.sources.formats import open_tables
@@ -187,45 +203,40 @@ def walk_sites(
     return drive(run_sparse_sites(task, curator) if isinstance(task, SparseSites) else task.run(), curator)
 
 
+@dataclass(frozen=True, slots=True)
 class InProcess:
     """Sites that are a function call away."""
 
-    def __init__(self, doors: Mapping[str, Door], sizes: Mapping[str, int | None]) -> None:
-        self._doors = doors
-        self._sizes = sizes
-
-    @property
-    def sizes(self) -> Mapping[str, int | None]:
-        """Number of records of each site, None where it is private."""
-        return self._sizes
+    doors: Mapping[str, Door]
+    sizes: Mapping[str, int | None]
 
     def ask(self, query: BoundedSum, name: str) -> Mapping[str, Release]:
         """Everybody's release."""
-        return self.each(dict.fromkeys(self._doors, query), name)
+        return self.each(dict.fromkeys(self.doors, query), name)
 
     def each(self, queries: Mapping[str, BoundedSum], name: str) -> Mapping[str, Release]:
         """The releases of the sites in `queries`, each for its own question."""
         with one_blas_thread():
-            return {site: self._doors[site].answer(query, name) for site, query in queries.items()}
+            return {site: self.doors[site].answer(query, name) for site, query in queries.items()}
 
     def pick(self, query: BoundedSum, name: str, asked: Collection[str]) -> Mapping[str, IntArray]:
         """The picks of those asked."""
         with one_blas_thread():
-            return {site: self._doors[site].select(query, name) for site in asked}
+            return {site: self.doors[site].select(query, name) for site in asked}
 
 
+@dataclass(frozen=True, slots=True)
 class OneThread:
     """Adds up one site's records; a hundred small sites have no use for a pool of threads each."""
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    source: Source
 
     def sum(self, query: BoundedSum) -> IntArray:
         """The exact sum of the query over the site's records."""
         total = np.zeros(query.shape, dtype=np.int64)
         with np.errstate(all="ignore"):  # as in `Central`
-            for part in self._source.parts():
-                for records in self._source.read(part):
+            for part in self.source.parts():
+                for records in self.source.read(part):
                     total += query.of(records)
         return total
 

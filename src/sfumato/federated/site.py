@@ -11,13 +11,12 @@ import numpy as np
 
 from sfumato.errors import BudgetError, InputError, SfumatoError
 from sfumato.federated.checks import SiteDecoder, check
-from sfumato.federated.site_facts import SiteFacts, describe_site, site_noise
 from sfumato.federated.store import RunLedger, Store
 from sfumato.federated.terms import Terms, question_kind, run_from, terms_from
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.unit import Unit
 from sfumato.settings import adder_of
-from sfumato.settings.federated import open_site, site_plan
+from sfumato.settings.federated import SiteFacts, describe_site, open_site, site_noise, site_plan
 from sfumato.sources import Source
 from sfumato.statistics.parts import OnColumns
 from sfumato.statistics.wire import RefusedError, digest, dump_json

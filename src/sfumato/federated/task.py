@@ -15,7 +15,6 @@ from sklearn.utils import get_tags
 from sfumato import cells
 from sfumato.bounds import Bounds, PartialBounds
 from sfumato.errors import InputError
-from sfumato.federated.site_facts import SiteFacts
 from sfumato.federated.voting import PICKS, Ballot, Voters, Voting, rounds, screen_by_votes
 from sfumato.methods import FAMILY, load
 from sfumato.methods.base import ExplainingTask, Planned, given_of, search_of
@@ -27,6 +26,7 @@ from sfumato.privacy.parameters import budget_of
 from sfumato.privacy.plan import Plan
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import Response
+from sfumato.settings.federated import SiteFacts
 from sfumato.sources import declared_response
 from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import Locating, Location, location_share

@@ -62,8 +62,6 @@ def believe(answers: Answers) -> Belief:
     zooms: the next centres to be weighed are quantiles of what the last ones said, each with its own part of the prior
     as its weight, so that zooming in counts no answer twice. Never raises on what the answers are.
 
-    Examples
-    --------
     >>> form = ThresholdRandomiser(4.0, np.linspace(-50.0, 50.0, 400))
     >>> found = believe(form.randomize(np.full(400, 7.0)))
     >>> bool(abs(found.quantiles(np.array([0.5]))[0] - 7.0) < 2.0)

@@ -113,10 +113,6 @@ class SliceRandomiser(Randomiser):
         return RandomisedResponse(self.epsilon, self.n_slices)
 
     @property
-    def delta(self) -> float:
-        return 0.0
-
-    @property
     def noise_std(self) -> float:
         return 1.0 / self.shrinkage
 
@@ -222,10 +218,6 @@ class ThresholdRandomiser(Randomiser):
     @property
     def event(self) -> RandomisedResponse:
         return RandomisedResponse(self.epsilon, 2)
-
-    @property
-    def delta(self) -> float:
-        return 0.0
 
     @property
     def noise_std(self) -> float:

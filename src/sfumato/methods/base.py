@@ -353,6 +353,10 @@ class ComponentReducer(PrivateReducer):
     delta: float = 1e-6
     bounds: GivenBounds = None
 
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
+        return self._fit(open_session(self, X, y, groups))
+
     def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
         return super()._read(X, None, response_kind, unit)
 

@@ -10,7 +10,6 @@ from sfumato.errors import InputError
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import PARAMETERS, About, Attack, finding, method_among
 from sfumato.methods.base import location_of, open_session
-from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import chosen_method, directions_of
 from sfumato.methods.multi_sir import CellPopulation, CellReducer, CellTask, pieces_of
 from sfumato.methods.sir import LINKED
@@ -137,10 +136,6 @@ class PrivateCensoredSIR(CellReducer):
         released=LINKED,
         attacks=_attacks,
     )
-
-    def explain(self, n_samples: int, n_features: int, n_targets: int = 2) -> Explanation:
-        """The plan before any data: every release, what it costs and how much noise it gets."""
-        return self._explain(n_samples, n_features, lambda p, n: self._cells(p, n_targets, n))
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions.

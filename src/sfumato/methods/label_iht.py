@@ -63,8 +63,6 @@ def threshold(data: Squares, s: int, steps: int = 50, radius: float | None = Non
     newcomers asks for, ``|g|^2 / |x g|^2``: it comes from the features' own spectrum. The best fit seen is
     returned, shortened to `radius` if that is given.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> x = rng.standard_normal((200, 30))
     >>> threshold(Squares.of(x, 2.0 * x[:, 4] - x[:, 9]), 2).theta.nonzero()[0]
@@ -85,7 +83,8 @@ def threshold(data: Squares, s: int, steps: int = 50, radius: float | None = Non
         curvature = float(g @ data.gram[np.ix_(newcomers, newcomers)] @ g)
         eta = float(g @ g) / curvature if curvature > 0 else 0.0
         support = _largest(theta + eta * gradient, s)
-    return Sparse(_shortened(best, radius), done)
+    length = float(np.linalg.norm(best))
+    return Sparse(best if radius is None or length <= radius else best * (radius / length), done)
 
 
 def _fitted(data: Squares, support: IntArray) -> FloatArray:
@@ -96,11 +95,6 @@ def _fitted(data: Squares, support: IntArray) -> FloatArray:
 
 def _largest(values: FloatArray, s: int) -> IntArray:
     return np.sort(np.argpartition(-np.abs(values), min(s, len(values)) - 1)[:s])
-
-
-def _shortened(theta: FloatArray, radius: float | None) -> FloatArray:
-    length = float(np.linalg.norm(theta))
-    return theta if radius is None or length <= radius else theta * (radius / length)
 
 
 PROTECTS = f"the label of each person (its owner's own answer y alone, clipped to the stated range); {LABEL_ONLY}"

@@ -122,7 +122,6 @@ class DiscriminantTask(ExplainingTask):
         return Ranking(self.response, 0.04)
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), self.ranking, SHAPE, MEANS)
 
     def prospect(self) -> Prospect | None:
@@ -132,7 +131,6 @@ class DiscriminantTask(ExplainingTask):
         return Prospect((("one-shot", self),), SeparatedClasses(self.n_features, response=self.response))
 
     def run(self) -> Asking[DiscriminantOutcome]:
-        """Walk the plan."""
         heard = Heard()
         located, ranks, n = yield from self.prepare(heard)
         whitening = yield from heard.of(SHAPE.run(located.grid, n))
@@ -196,10 +194,6 @@ def class_links(fit: Discriminant, ranks: Ranks) -> Links:
     table = np.zeros((ranks.bins.count, len(shares)))
     table[fit.used] = np.diag(1.0 / np.sqrt(shares)) - np.sqrt(shares)  # of all other codes nothing is known
     return links_of(fit.coefficients, np.pad(table, ((0, 0), (0, fit.coefficients.shape[1] - len(shares)))))
-
-
-def _names_its_classes(estimator: Any) -> bool:
-    return estimator.classes is not None
 
 
 RULE = record(Rule, centres=array("h", "k"), root=array("k", "k", most=HUGE), priors=array("h", most=LOGARITHMS))
@@ -306,7 +300,7 @@ class PrivateLDA(Assessed, ExplainingReducer):
         self._rule = outcome.rule
         self._used = outcome.fit.used
 
-    @available_if(_names_its_classes)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self.classes is not None)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each record, by released means and covariance."""
         check_is_fitted(self)

@@ -51,7 +51,6 @@ class CellTask(Task):
         raise NotImplementedError
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), self.ranking, self.shape, self.solver)
 
     def run(self) -> Asking[Outcome]:
@@ -180,7 +179,11 @@ class SeveralResponses(CellPopulation):
 
 @dataclass(eq=False, repr=False)
 class CellReducer(LinkedReducer):
-    """Parameters and ``fit`` of estimators whose response is several columns."""
+    """Plan and records of estimators whose response is several columns."""
+
+    def explain(self, n_samples: int, n_features: int, n_targets: int = 2) -> Explanation:
+        """The plan before any data: every release, what it costs and how much noise it gets."""
+        return self._explain(n_samples, n_features, lambda p, n: self._cells(p, n_targets, n))
 
     def _read(self, X: Any, y: Any, response_kind: ResponseKind | None = None, unit: Unit = RECORD) -> Source:
         return paired_source(self, X, y, unit)
@@ -255,10 +258,6 @@ class PrivateMultiSIR(CellReducer):
         released=LINKED,
         attacks=_attacks,
     )
-
-    def explain(self, n_samples: int, n_features: int, n_targets: int = 2) -> Explanation:
-        """The plan before any data: every release, what it costs and how much noise it gets."""
-        return self._explain(n_samples, n_features, lambda p, n: self._cells(p, n_targets, n))
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions of X (n, p) that explain the responses y (n, q), numbers of any scale.

@@ -35,14 +35,12 @@ class ScoresTask:
     bounds: Location
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds))
 
     def prospect(self) -> None:
         """There is nothing to forecast."""
 
     def run(self) -> Asking[Located]:
-        """Walk the plan."""
         return Locating(self.bounds).run(self.n_features, self.n_records)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast, get_args
+from typing import Any, ClassVar, cast, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sfumato.forecast.family import ComponentBelief, Known, shares_of_rest
 from sfumato.forecast.populations import PointPopulation, signed_normals, weighted_covariance
 from sfumato.forecast.prospect import Prospect
 from sfumato.methods.about import CHOICE, COMPONENTS, JUDGED, PARAMETERS, About, Attack, method_among, searching
-from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, half_widths, open_session
+from sfumato.methods.base import Assessed, ComponentReducer, bounds_only, common_scale, half_widths
 from sfumato.methods.inputs import chosen_method, directions_of
 from sfumato.privacy.asking import Asking
 from sfumato.privacy.ledger import Ledger
@@ -40,8 +40,6 @@ class SpikedCovariance(PointPopulation):
     The components have variance ``1 + signal p / (k (1 - signal))`` and all others 1: what stands out is the part
     `signal` of the whole variance. Points are in standard deviations of a component.
 
-    Examples
-    --------
     >>> SpikedCovariance(8, 2, 0.5).variances
     array([5., 5., 1., 1., 1., 1., 1., 1.])
     """
@@ -85,7 +83,6 @@ class PrincipalTask:
         return Components(1.0, self.method)
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), self.components)
 
     def prospect(self) -> Prospect:
@@ -94,7 +91,6 @@ class PrincipalTask:
         return Prospect(fits, SpikedCovariance(self.n_features, self.n_directions))
 
     def run(self) -> Asking[tuple[Located, Principal, ComponentBelief]]:
-        """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         grid, heard = common_scale(located), Heard()
         found = yield from heard.of(self.components.run(grid, self.n_records, self.n_directions))
@@ -200,10 +196,6 @@ class PrivatePCA(Assessed, ComponentReducer):
         released=COMPONENTS | JUDGED | {"choice": optional(CHOICE)},
         attacks=_attacks,
     )
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        return self._fit(open_session(self, X, y, groups))
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PrincipalTask:
         k = components_of(self.n_directions, n_features)

@@ -1,8 +1,7 @@
 """Exact slice statistics for the non-private estimators: slices of y, moments per slice, whitening."""
 
-from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -10,9 +9,10 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from sfumato.errors import InputError
+from sfumato.settings.central import one_blas_thread
+from sfumato.steps.cca import orthonormal_rows
 from sfumato.steps.sparsity import eliminate
 from sfumato.typing import FloatArray, IntArray, is_whole
 
@@ -38,8 +38,6 @@ class Slices:
 def slice_rows(y: Any, n_slices: int, *, categorical: bool = False) -> list[IntArray]:
     """Row numbers of each slice of y, as R's `dr.slices` cuts them (`SIR` says how).
 
-    Examples
-    --------
     >>> [rows.tolist() for rows in slice_rows([5.0, 1.0, 1.0, 1.0, 2.0, 9.0, 7.0, 8.0], 3)]
     [[1, 2, 3], [0, 4], [5, 6, 7]]
     """
@@ -64,27 +62,16 @@ def _closing(ends: IntArray, n: int, size: int) -> IntArray:
     return np.array([*closed[:-1], n])
 
 
-def _blocks(X: FloatArray, rows: IntArray, mean: FloatArray) -> Iterator[FloatArray]:
-    for start in range(0, len(rows), ROWS_AT_A_TIME):
-        block = X[rows[start : start + ROWS_AT_A_TIME]]
-        block -= mean
-        yield block
-
-
-@cache
-def _controller() -> Any:
-    """Finding the BLAS libraries takes longer than fitting a small table; do it once."""
-    return ThreadpoolController()
-
-
 def moments(X: FloatArray, rows: list[IntArray], keep: bool) -> tuple[FloatArray, FloatArray, Slices]:
     """Mean, covariance and slices, all about the mean: raw sums would cancel when means dwarf deviations."""
     n, p = X.shape
     mean = X.mean(axis=0)
     sums, seconds = np.zeros((len(rows), p)), np.zeros((len(rows) if keep else 1, p, p))
-    with _controller().limit(limits=1 if p < THREADS_PAY_FROM else None, user_api="blas"):
+    with one_blas_thread() if p < THREADS_PAY_FROM else nullcontext():
         for h, members in enumerate(rows):
-            for block in _blocks(X, members, mean):
+            for start in range(0, len(members), ROWS_AT_A_TIME):
+                block = X[members[start : start + ROWS_AT_A_TIME]]
+                block -= mean
                 sums[h] += block.sum(axis=0)
                 seconds[h if keep else 0] += block.T @ block
     # The mean above carries rounding; the second pass knows by how much (Chan, Golub and LeVeque 1983).
@@ -138,7 +125,7 @@ class _Sliced(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         k = self._choose(values, len(X), len(rows))
         self.eigenvalues_ = values[:k]
         self.basis_ = _unit_rows((W @ vectors[:, :k]).T)
-        self.directions_ = _orthonormal_rows(self.basis_)
+        self.directions_ = orthonormal_rows(self.basis_)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -312,9 +299,3 @@ def _unit_rows(rows: FloatArray) -> FloatArray:
     """Rows of length one whose largest entry is positive: an eigenvector's own sign is arbitrary."""
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True) * np.sign(largest))
-
-
-def _orthonormal_rows(rows: FloatArray) -> FloatArray:
-    """Gram-Schmidt, in order, keeping each row's side."""
-    q, r = np.linalg.qr(rows.T)
-    return np.asarray((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T)

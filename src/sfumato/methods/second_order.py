@@ -131,7 +131,6 @@ class KernelTask(ExplainingTask):
         raise NotImplementedError
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), self.ranking, SHAPE, self.kernel_step)
 
     def prospect(self) -> Prospect | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sfumato.forecast.prospect import Prospect
 from sfumato.forecast.stand_in import StandIn
 from sfumato.methods.about import COMPONENTS as PRINCIPAL
 from sfumato.methods.about import PARAMETERS, SUPPORT, About, Attack, check_support, method_among
-from sfumato.methods.base import ComponentReducer, bounds_only, common_scale, open_session
+from sfumato.methods.base import ComponentReducer, bounds_only, common_scale
 from sfumato.methods.inputs import chosen_method
 from sfumato.methods.pca import SpikedCovariance, components_of
 from sfumato.privacy.asking import Asking, drive, on_columns
@@ -114,7 +114,6 @@ class SparsePrincipalTask:
         return VariancePicks(self.picks, 0.03, 0.27)
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), self.picking, COMPONENTS)
 
     def prospect(self) -> Prospect | None:
@@ -122,7 +121,6 @@ class SparsePrincipalTask:
         return Prospect((("screen", self),), SparseComponent(self.n_features, picks=self.picks))
 
     def run(self) -> Asking[tuple[Located, Loadings]]:
-        """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         grid, k = common_scale(located), self.n_directions
         picked, length = yield from self.picking.run(grid)
@@ -199,10 +197,6 @@ class PrivateSparsePCA(ComponentReducer):
         finish=check_support,
         attacks=_attacks,
     )
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Find the components of the features (array, dataframe, Arrow table, or Source); y is ignored."""
-        return self._fit(open_session(self, X, y, groups))
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> SparsePrincipalTask:
         chosen_method(self, METHODS)

@@ -107,7 +107,6 @@ class SparseTask:
         return max(min(self.picks, 4), -(-2 * self.picks // 3), self.n_directions or 1)
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         spans = (Spans(self.most_kept, SHARES["location"]),) if self.known.unknown.size else ()
         shape = RoughShape(SHARES["radius"], SHARES["shape"])
         descent = Descent(self.schedule, SHARES["solve"], SHARES["residual"])
@@ -118,8 +117,16 @@ class SparseTask:
         return Prospect((("screen", self),), FewActiveFeatures(self.n_features))
 
     def run(self) -> Asking[tuple[Outcome, Screen]]:
-        """Walk the plan."""
-        return run_sparse(self)
+        """Walk the plan; the outcome is about all features again."""
+        ranks = yield from self.slicing.run()
+        n = float(self.n_records) if self.n_records is not None else max(ranks.total, 10.0 * self.picks)
+        centre = np.nan_to_num(self.known.lower / 2 + self.known.upper / 2)
+        found = yield from self.screening.run(centre, ranks, n, self.n_directions or 1)
+        bounds = yield from _kept_bounds(self.known, found.kept)
+        facts = (len(found.kept), self.n_records, self.response, self.n_directions, bounds)
+        few = Task(*facts, picture=self.picture, schedule=self.schedule)
+        located = settled(bounds, len(found.kept))
+        return (yield from solve_kept(few, ranks, self.known, found.kept, located)), found
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,19 +244,6 @@ def usual_picks(n_records: int | None, n_features: int, budget: Budget, n_direct
     return min(n_features, max(least, int(k[seen].max(initial=1))))
 
 
-def run_sparse(task: SparseTask) -> Asking[tuple[Outcome, Screen]]:
-    """Walk the plan; the outcome is about all features again."""
-    ranks = yield from task.slicing.run()
-    n = float(task.n_records) if task.n_records is not None else max(ranks.total, 10.0 * task.picks)
-    centre = np.nan_to_num(task.known.lower / 2 + task.known.upper / 2)
-    found = yield from task.screening.run(centre, ranks, n, task.n_directions or 1)
-    bounds = yield from _kept_bounds(task.known, found.kept)
-    facts = (len(found.kept), task.n_records, task.response, task.n_directions, bounds)
-    few = Task(*facts, picture=task.picture, schedule=task.schedule)
-    located = settled(bounds, len(found.kept))
-    return (yield from solve_kept(few, ranks, task.known, found.kept, located)), found
-
-
 def solve_kept(few: Task, ranks: Ranks, known: PartialBounds, columns: IntArray, located: Located) -> Asking[Outcome]:
     """The descent on the features that were kept; the outcome is about all features again."""
     outcome = yield from on_columns(solve(few, ranks, located, tested=False), columns)
@@ -272,16 +266,12 @@ def spread(outcome: Outcome, known: PartialBounds, columns: IntArray) -> Outcome
     lower, upper = np.nan_to_num(known.lower, nan=-1.0), np.nan_to_num(known.upper, nan=1.0)
     lower, upper = (spread_columns(*both) for both in ((lower, columns, found.lower), (upper, columns, found.upper)))
     public = Bounds(lower, upper).grid(p)
-    return Outcome(
-        spread_columns(np.zeros((len(outcome.directions), p)), columns, outcome.directions),
-        outcome.fit,
-        outcome.ranks,
-        settled(Bounds(lower, upper), p),
-        spread_columns(public.centre, columns, outcome.centre),
-        spread_columns(public.half_width, columns, outcome.scale),
-        outcome.picture,
-        outcome.belief,
-        outcome.solver,
+    return replace(
+        outcome,
+        directions=spread_columns(np.zeros((len(outcome.directions), p)), columns, outcome.directions),
+        located=settled(Bounds(lower, upper), p),
+        centre=spread_columns(public.centre, columns, outcome.centre),
+        scale=spread_columns(public.half_width, columns, outcome.scale),
     )
 
 
@@ -400,23 +390,12 @@ class PrivateSparseSIR(PrivateSIR):
         return spread_columns(np.zeros((len(rows), len(self.mean_))), self.support_, rows)
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
-        return self._sparse_task(n_features, n_records, response)
-
-    def _sparse_task(self, n_features: int, n_records: int | None, response: Response) -> SparseTask:
-        """What is public about this fit, every parameter checked."""
+        """What is public about this fit, every parameter checked: a `SparseTask`."""
         known = known_of(self, n_features).with_binary(getattr(self, "_binary", ()))
         rule = WHOLE if chosen_method(self, METHODS) == "blocks" else Rule()
         directions = directions_of(self.n_directions, n_features)
-        return SparseTask(
-            n_features,
-            n_records,
-            response,
-            directions,
-            known,
-            self._picks(n_features, n_records, directions),
-            share_of(self.picture, PICTURE_SHARE),
-            rule,
-        )
+        picks, picture = self._picks(n_features, n_records, directions), share_of(self.picture, PICTURE_SHARE)
+        return SparseTask(n_features, n_records, response, directions, known, picks, picture, rule)
 
     def _picks(self, n_features: int, n_records: int | None, n_directions: int | None) -> int:
         if self.max_features == "auto":

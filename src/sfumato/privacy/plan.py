@@ -94,8 +94,6 @@ class Step(Protocol):
 class Plan:
     """All releases of a run, in order.
 
-    Examples
-    --------
     >>> plan = Plan((Line("a", "half", 0.5, "1"), Line("b", "half", 0.5, "1")))
     >>> calibrated = plan.calibrate(Budget.approximate(1.0, 1e-6))
     >>> [round(1 / line.event.mu, 3) for line in calibrated.lines]   # noise multipliers, sqrt(2) * 4.2247

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sfumato.errors import InputError
-from sfumato.statistics.persons import PerPerson
+from sfumato.statistics.parts import PerPerson
 from sfumato.sums import BoundedSum
 from sfumato.typing import Relation, is_whole
 

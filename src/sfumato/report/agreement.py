@@ -62,8 +62,6 @@ def compare_fits(first: Any, second: Any) -> Agreement:
     Angles are between loadings, which are per standard deviation (or bound) of each feature: those between directions
     in the units of the table would be those of the feature with the smallest unit.
 
-    Examples
-    --------
     >>> from sfumato import Bounds, PrivateSIR
     >>> from sfumato.simulate import xia
     >>> sample = xia("M1", n=20_000, p=5, random_state=0)

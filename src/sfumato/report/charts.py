@@ -21,8 +21,6 @@ def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
     All directions share one scale, so that charts side by side compare. Bars within two errors of zero are
     pale; where no error is known at all, none is.
 
-    Examples
-    --------
     >>> chart = loading_chart([Loading("age", (0.8,), (0.1,))], 0)
     >>> 'data-value="0.8"' in chart and 'data-error="0.1"' in chart
     True
@@ -48,8 +46,6 @@ def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
 def spectrum_chart(spectrum: Spectrum) -> str:
     """Draw the singular values as columns, the chosen ones in colour, with the noise edge as a dashed line.
 
-    Examples
-    --------
     >>> spectrum_chart(Spectrum((0.9, 0.1), edge=0.2, chosen=1, why="")).count('class="chosen"')
     1
     """
@@ -73,8 +69,6 @@ def spectrum_chart(spectrum: Spectrum) -> str:
 def heatmap_chart(heatmap: Heatmap) -> str:
     """Draw noisy counts as coloured cells at their true edges, with axes and a colour key.
 
-    Examples
-    --------
     >>> heatmap_chart(Heatmap((0, 1), (0, 1), ((-2.5,),), 3.0, "x", "y")).count('data-value="-2.5"')
     1
     """
@@ -103,8 +97,6 @@ def heatmap_chart(heatmap: Heatmap) -> str:
 def ledger_chart(rows: Sequence[LedgerRow]) -> str:
     """Draw the shares of the budget as one stacked bar; it has no letters in it, so the page may stretch it.
 
-    Examples
-    --------
     >>> row = LedgerRow("slices", "slice sums", "gaussian", 1.0, 2.0, None, 0.5)
     >>> ledger_chart([row, row]).count('data-value="0.5"')
     2
@@ -253,8 +245,6 @@ _LINE = 15.0  # least distance of two labels
 def what_if_chart(what_if: WhatIf) -> str:
     """Draw the losses to expect; the run itself is a full dot, the loss without privacy a dashed line.
 
-    Examples
-    --------
     >>> seen = WhatIf("epsilon", (0.5, 1.0), (1000,), ((0.4, 0.2),), (0.1,), 1.3, (0, 1), "")
     >>> what_if_chart(seen).count('data-value="0.2"')
     1

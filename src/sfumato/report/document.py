@@ -219,8 +219,6 @@ def _require(holds: bool, message: str) -> None:
 def figure(value: float | None, digits: int = 3, *, trim: bool = False) -> str:
     """Write one number to `digits` significant digits, with a true minus sign; a dash if it is not finite.
 
-    Examples
-    --------
     >>> figure(0.41235), figure(-12345.6), figure(1.5e-9), figure(float("nan"))
     ('0.412', '−12,346', '1.50×10⁻⁹', '—')
     >>> figure(0.5), figure(0.5, trim=True)
@@ -239,8 +237,6 @@ def figure(value: float | None, digits: int = 3, *, trim: bool = False) -> str:
 def figures(values: Iterable[float], digits: int = 3) -> tuple[str, ...]:
     """Write a column of numbers with common decimals, set by the largest, so that they align.
 
-    Examples
-    --------
     >>> figures([0.5, -0.01234, 0.0])
     ('0.500', '−0.012', '0.000')
     """
@@ -258,8 +254,6 @@ def figures(values: Iterable[float], digits: int = 3) -> tuple[str, ...]:
 def percent(share: float) -> str:
     """Write a share as a percentage.
 
-    Examples
-    --------
     >>> percent(0.25), percent(0.0004)
     ('25.0%', '0.04%')
     """
@@ -271,8 +265,6 @@ def percent(share: float) -> str:
 def plural(words: str) -> str:
     """More than one of them.
 
-    Examples
-    --------
     >>> plural("singular value"), plural("pair of directions"), plural("coefficients")
     ('singular values', 'pairs of directions', 'coefficients')
     """

@@ -23,8 +23,6 @@ SHOWN = 20
 def render(document: Document) -> str:
     """Write a document as a self-contained HTML page; to put it into a file is left to the caller.
 
-    Examples
-    --------
     >>> from sfumato.report import Document, Loading, Spectrum
     >>> spectrum = Spectrum((0.9,), edge=0.1, chosen=1, why="One value lies above the noise edge.")
     >>> page = render(Document("SIR", "It is private.", "", (), (Loading("age", (1.0,), (0.1,)),),

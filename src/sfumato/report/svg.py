@@ -41,8 +41,6 @@ def printable(text: str) -> str:
 def escape(text: str) -> str:
     """Make any text safe inside markup, quotes included.
 
-    Examples
-    --------
     >>> escape('<b>"x"</b>')
     '&lt;b&gt;&quot;x&quot;&lt;/b&gt;'
     """
@@ -52,8 +50,6 @@ def escape(text: str) -> str:
 def tag(name: str, content: str = "", /, **attributes: Attribute) -> str:
     """Write one element; `content` is markup already, attributes are escaped, floats are coordinates.
 
-    Examples
-    --------
     >>> tag("rect", x=1.0, data_value="0.5", class_="bar")
     '<rect x="1" data-value="0.5" class="bar"/>'
     """
@@ -109,8 +105,6 @@ def axis_beside(low: float, high: float, y: Scale, left: float, right: float) ->
 def ticks(low: float, high: float, most: int = 5) -> list[tuple[float, str]]:
     """Choose at most `most` round numbers in [low, high], and write each with as many digits as it needs.
 
-    Examples
-    --------
     >>> ticks(0.0, 1.1, most=3)
     [(0.0, '0'), (0.5, '0.5'), (1.0, '1')]
     """
@@ -145,8 +139,6 @@ def scale(low: float, high: float, start: float, stop: float) -> Scale:
 def shorten(label: str, width: float) -> str:
     """Cut a label to a width in chart units, and end it with an ellipsis if anything was cut.
 
-    Examples
-    --------
     >>> shorten("systolic blood pressure", 100), shorten("age", 100)
     ('systolic bloo…', 'age')
     """

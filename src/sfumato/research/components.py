@@ -18,7 +18,7 @@ from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.plan import Line, Plan
 from sfumato.records import Response
 from sfumato.research.pencil import STEPS, plan_steps
-from sfumato.research.printed_noise import CALIBRATIONS, PEELED, paper_about, printed_bounds
+from sfumato.research.printed_noise import CALIBRATIONS, PEELED, Compared, paper_about, printed_bounds
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
     TRUNCATED_FLOW,
@@ -81,7 +81,7 @@ def along(
 
 
 @dataclass(frozen=True, slots=True)
-class PrincipalFlowTask:
+class PrincipalFlowTask(Compared):
     """What is public about a flow of principal components."""
 
     n_features: int
@@ -89,14 +89,9 @@ class PrincipalFlowTask:
     bounds: Bounds | Location
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), PrincipalFlow(1.0))
 
-    def prospect(self) -> None:
-        """There is no theory for the flow; it is here to be compared."""
-
     def run(self) -> Asking[tuple[Located, Principal, None]]:
-        """Walk the plan."""
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         return located, (yield from PrincipalFlow(1.0).run(common_scale(located), self.n_records)), None
 
@@ -158,20 +153,15 @@ class RayleighFlowPCA(Flowing, PrivatePCA):
 
 
 @dataclass(frozen=True, slots=True)
-class SparseFlowTask(SparsePrincipalTask):
+class SparseFlowTask(Compared, SparsePrincipalTask):
     """What is public about a truncated flow: it drops half of the picked features again."""
 
     kept: int = USUAL
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         return Plan.of(Locating(self.bounds), self.picking, PrincipalFlow(COMPONENTS.share))
 
-    def prospect(self) -> None:
-        """There is no theory for the flow; it is here to be compared."""
-
     def run(self) -> Asking[tuple[Located, Loadings]]:
-        """Walk the plan."""
         located, grid = yield from _grid(self)
         picked, length = yield from self.picking.run(grid)
         found = yield from on_columns(
@@ -185,16 +175,12 @@ HALF = Components(COMPONENTS.share / 2.0, "one-shot")
 
 
 @dataclass(frozen=True, slots=True)
-class SparseDescentTask(SparsePrincipalTask):
+class SparseDescentTask(Compared, SparsePrincipalTask):
     """What is public about the sparse descent."""
 
     def plan(self) -> Plan:
-        """Every release the fit will make, with its share."""
         lines = Plan.of(Locating(self.bounds), self.picking, HALF).lines
         return Plan(lines + plan_steps(HALF.share, self.picks))
-
-    def prospect(self) -> None:
-        """There is no theory for it; it is here to be compared."""
 
     def run(self) -> Asking[tuple[Located, Loadings]]:
         """Directions on the picked features, then the descent that may exchange them."""

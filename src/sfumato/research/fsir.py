@@ -144,8 +144,6 @@ def ccmd(sites: Sequence[tuple[FloatArray, IntArray]], slices: int, threshold: f
     epsilon and delta < 1 (docs/explanation/errata.md). `PrivateSparseSIR` in `sfumato.federated.simulate` votes
     privately instead.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> x, half = rng.normal(size=(200, 3)), np.arange(200) % 2
     >>> x[half == 1, 2] += 2.0
@@ -173,21 +171,22 @@ def fsir_iid(grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: 
         Longest record kept, in the units of x.
     """
     p = grid.n_features
-    slice_of, edges = groups(ranks, slices)
-    width = float(grid.half_width.max())
-    # a record of length `radius` becomes one of length sqrt(p): the scale that the integer grid is made for
-    scale = width * float(np.sqrt(p)) / radius
-    whitening = Whitening(grid, np.eye(p) * scale, np.zeros(p), float(np.sqrt(p)))
-    query = SlicedMoments(whitening, ranks.bins, slice_of, len(edges) - 1)
-    released = yield from ask(query, "slices")
-    h = query.n_slices
-    sums = released.value[: h * p].reshape(h, p).T / n
-    second = upper_to_full(released.value[h * p :] / n, p)
-    share = np.bincount(slice_of, ranks.probabilities, minlength=h)
-    mean = sums.sum(axis=1)
-    floor = noise_edge(float(released.noise_std[h * p]) / n, p)
-    root = inverse_root(second - np.outer(mean, mean), floor)
-    u = np.linalg.svd(sums - np.outer(mean, share), full_matrices=False)[0][:, :k]
+    found = yield from _ask(grid, ranks, np.eye(p) * _scale(grid, radius), n, slices, "slices")
+    slice_of, _ = groups(ranks, slices)
+    share = np.bincount(slice_of, ranks.probabilities, minlength=found.means.shape[1]).astype(np.float64)
+    return _directions(found.means, found.second, share, found.second_std, k)
+
+
+def _scale(grid: Grid, radius: float) -> float:
+    """By which a record of length `radius` becomes one of length sqrt(p), as the integer grid is made for."""
+    return float(grid.half_width.max()) * float(np.sqrt(grid.n_features)) / radius
+
+
+def _directions(means: FloatArray, second: FloatArray, share: FloatArray, noise_std: float, k: int) -> FloatArray:
+    """``Sigma^-1 U``, orthonormal, the covariance repaired with its known noise."""
+    mean = means.sum(axis=1)
+    root = inverse_root(second - np.outer(mean, mean), noise_edge(noise_std, len(means)))
+    u = np.linalg.svd(means - np.outer(mean, share), full_matrices=False)[0][:, :k]
     return np.asarray(np.linalg.qr(root @ root @ u)[0].T)
 
 
@@ -212,8 +211,7 @@ def plan_shaped(share: float) -> tuple[Line, ...]:
 
 def fsir_shaped(grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, k: int) -> Asking[FloatArray]:
     """Directions (k, p), orthonormal, in the units of x; parameters as in `fsir_iid`."""
-    p = grid.n_features
-    scale = float(grid.half_width.max()) * float(np.sqrt(p)) / radius  # a record of length `radius` becomes sqrt(p)
+    p, scale = grid.n_features, _scale(grid, radius)
     first = yield from _ask(grid, ranks, np.eye(p) * scale, n, slices, "slices")
     vectors, shape = _shape(first)
     # clipped to the same length, so the second release has the same sensitivity; mean squared length p stays p
@@ -224,11 +222,8 @@ def fsir_shaped(grid: Grid, ranks: Ranks, n: float, radius: float, slices: int, 
     covariance = (first.second / first.second_std**2 + back @ second.second @ back.T / second.second_std**2) / (
         first.second_std**-2.0 + second.second_std**-2.0
     )
-    mean = means.sum(axis=1)
-    root = inverse_root(covariance - np.outer(mean, mean), noise_edge(min(first.second_std, second.second_std), p))
     share = np.full(means.shape[1], 1.0 / means.shape[1])
-    u = np.linalg.svd(means - np.outer(mean, share), full_matrices=False)[0][:, :k]
-    return np.asarray(np.linalg.qr(root @ root @ u)[0].T)
+    return _directions(means, covariance, share, min(first.second_std, second.second_std), k)
 
 
 def _ask(grid: Grid, ranks: Ranks, matrix: FloatArray, n: float, slices: int, name: str) -> Asking[Sums]:

@@ -3,12 +3,10 @@
 Tables 1 and 2 have 10 features; 3 and 4 have 500 to 2000, of which 5 or 10 matter.
 """
 
-import csv
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from itertools import product
 from typing import Literal, cast
 
@@ -19,12 +17,13 @@ from sfumato.errors import PrivacyWarning
 from sfumato.federated.task import SparseSites, run_sparse_sites, schedule_of
 from sfumato.federated.voting import PICKS
 from sfumato.methods.sir import Task
+from sfumato.methods.sparse_sir import spread_columns
 from sfumato.privacy.asking import drive
 from sfumato.records import Response
 from sfumato.research.fsir import ccmd, fsir_paper
 from sfumato.research.many_sites import MergedSites, WideSites, far_signs
-from sfumato.research.models import he
-from sfumato.research.study import Row, Study, Values
+from sfumato.research.models import active_of, he
+from sfumato.research.study import NOTES, Row, Study, Values, lines_of
 from sfumato.sources import ArraySource
 from sfumato.typing import FloatArray, IntArray
 
@@ -36,19 +35,6 @@ TRUNCATION = {500: 0.81, 1000: 0.87, 2500: 1.57, 5000: 2.1}
 IID columns of models II and IV show (benchmarks/results/fsir-model-three.md)."""
 UNIT = "III, unit noise"
 """Model III with the printed unit noise, beside the noise that the paper's own figures fit."""
-_NOTE = (
-    "p = 10, H = 6, delta = 10 / ceil(n / H)^1.1 (captions of the paper's figures 3 and 4; the tables state none). "
-    "'sfumato' is the descent without a trusted server: each site adds all its noise and is charged for everything it "
-    "releases, replace-one; k is given, bounds (-6, 6). IID and MVG are the printed algorithms, which do not have the "
-    "guarantee they state; their truncation levels, which the paper does not print, are those its IID columns fit, "
-    "and the smallest slice is n / 6 in model I, too, which fits them. They are fits: printed IID distances grow by "
-    "1.38 to 1.39 in the median from Table 2 to Table 1, at every n, where half the epsilon doubles the noise of "
-    "Proposition 2 (a standard deviation used as a variance would do it; the authors' code was not seen), so one "
-    "truncation level cannot fit both tables. Model III is printed with one index only; it is read as b1'x / {(b2'x)^3 "
-    "+ 1} + 0.5 e, the scale of e that the paper's own IID columns fit (benchmarks/results/fsir-model-three.md). The "
-    "rows 'III, unit noise' have e as printed."
-)
-
 N, WIDE_SLICES = 1000, 8
 REACH = 20
 """In models II and IV features this far apart have correlation 2**-20; beyond, they are drawn independent."""
@@ -57,17 +43,6 @@ WIDE_TRUNCATION = 0.87
 MANY_SITES = 50
 """From so many sites on the filter is shown near features alone: another one, which y has nothing to do with, it would
 keep once in 1e10 tables at most (tested), and thousands of them at 100,000 records take long to draw."""
-_WIDE_NOTE = (
-    "n = 1000 at each site, H = 8, delta = 10 / ceil(n / H)^1.1; 5 features count if p = 500, 10 beyond. 'sfumato': "
-    "sites name features privately (Gumbel noise on their sign scores), in turns, noisy scores of the named tell which "
-    "of them to keep, the descent runs on those, and slopes that may be zero are shrunk by their known errors; each "
-    "site is charged for all of it, replace-one, k given, bounds (-6, 6). IID and MVG follow the plain CCMD filter, "
-    "which has no guarantee, nor have "
-    "they. Where the filter keeps nothing (model II, p = 2000, K of 10 and more) "
-    "there is no direction; one that is missing counts as a wrong one. 'SIR, no privacy' knows which features count. "
-    "Model III is read as in Tables 1 and 2. In models II and IV features 20 or more places from those that count are "
-    "drawn independent."
-)
 
 
 def low_dimension(model: str, n: int, clients: int, epsilon: float, seed: int) -> Values:
@@ -179,8 +154,7 @@ def printed(table: int) -> dict[tuple[str, int, int, int], dict[str, float]]:
     {'IID': 1.244, 'MVG': 1.115}
     """
     rows: dict[tuple[str, int, int, int], dict[str, float]] = {}
-    text = files("sfumato.research").joinpath("he_tables.csv").read_text(encoding="utf-8")
-    for line in csv.DictReader(text.splitlines()):
+    for line in lines_of("he_tables.csv"):
         if line["table"] == str(table):
             key = (line["model"], int(line["n_per_client"]), int(line["p"]), int(line["clients"]))
             rows.setdefault(key, {})[line["method"].removeprefix("FSIR-")] = float(line["mean_distance"])
@@ -194,7 +168,7 @@ def _study(table: int, epsilon: float) -> Study:
         if model == "III" and clients <= 10:
             rows.append(Row(f"{UNIT} n={n} K={clients}", (UNIT, n, clients, epsilon), values, beside=True))
     title = f"FSIR, Table {table}: mean distance, epsilon = {epsilon:g} at each site"
-    return Study(f"fsir-table-{table}", title, _NOTE, tuple(rows), low_dimension)
+    return Study(f"fsir-table-{table}", title, NOTES["fsir-tables-low"], tuple(rows), low_dimension)
 
 
 def high_dimension(model: str, p: int, clients: int, epsilon: float, seed: int) -> Values:
@@ -225,11 +199,6 @@ def wide_fit(model: str, p: int, clients: int, epsilon: float, seed: int) -> tup
     return task, sites, np.pad(truth, ((0, 0), (0, p - near)))
 
 
-def active_of(p: int) -> int:
-    """How many features count."""
-    return 5 if p <= 500 else 10
-
-
 def _on_filtered(
     x: FloatArray, slice_of: IntArray, kept: IntArray, clients: int, site: Site, truth: FloatArray, seed: int
 ) -> Values:
@@ -242,7 +211,8 @@ def _on_filtered(
     if k == 0:
         return dict.fromkeys(("IID as printed", "MVG as printed"), float(np.sqrt(2 * len(truth))))
     found = printed_methods(x, slice_of, clients, k, site, seed)
-    distances = {name: subspace_distance(_put(b, kept, truth.shape[1]), truth) for name, b in found.items()}
+    nothing = np.zeros((k, truth.shape[1]))
+    distances = {name: subspace_distance(spread_columns(nothing, kept, b), truth) for name, b in found.items()}
     return {name: float(np.sqrt(distance**2 + len(truth) - k)) for name, distance in distances.items()}
 
 
@@ -259,26 +229,13 @@ def filtered(x: FloatArray, slice_of: IntArray, clients: int, slices: int, p: in
         return ccmd(sites, slices, threshold_of(p, len(x) / clients, slices))
 
 
-def _put(directions: FloatArray, kept: IntArray, p: int) -> FloatArray:
-    wide = np.zeros((len(directions), p))
-    wide[:, kept] = directions
-    return wide
-
-
 def _wide_study(table: int, epsilon: float) -> Study:
     rows = tuple(
         Row(f"{model} p={p} K={clients}", (model, p, clients, epsilon), values)
         for (model, _, p, clients), values in printed(table).items()
     )
     title = f"FSIR, Table {table}: mean distance in high dimension, epsilon = {epsilon:g} at each site"
-    return Study(f"fsir-table-{table}", title, _WIDE_NOTE, rows, high_dimension)
-
-
-_FIGURE_NOTE = (
-    "The paper prints pictures only, of the angle between found and true directions; here its mean in degrees, the "
-    "largest where there are two directions. p = 10, delta = 10 / ceil(n / H)^1.1; readings as in Tables 1 and 2. "
-    "Figure 2 states no epsilon: 1 is taken."
-)
+    return Study(f"fsir-table-{table}", title, NOTES["fsir-tables-high"], rows, high_dimension)
 
 
 def _figure(number: int, title: str, rows: Iterable[tuple[str, int, int, float]], slices: int = SLICES) -> Study:
@@ -286,7 +243,7 @@ def _figure(number: int, title: str, rows: Iterable[tuple[str, int, int, float]]
         Row(f"{model} n={n} K={clients} epsilon={epsilon:g}", (model, n, clients, epsilon, slices), {})
         for model, n, clients, epsilon in rows
     )
-    return Study(f"fsir-figure-{number}", f"FSIR, Figure {number}: {title}", _FIGURE_NOTE, listed, angles)
+    return Study(f"fsir-figure-{number}", f"FSIR, Figure {number}: {title}", NOTES["fsir-figures"], listed, angles)
 
 
 FIGURES = (

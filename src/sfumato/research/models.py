@@ -232,7 +232,7 @@ def he(
     if not 0.0 <= noise < float("inf"):
         raise InputError(f"noise must be a finite number that is not negative, got {noise!r}.")
     rng = np.random.default_rng(random_state)
-    active = p if not sparse else _active(p) if sparse is True else int(sparse)
+    active = p if not sparse else active_of(p) if sparse is True else int(sparse)
     if active > p:
         raise InputError(f"p must be at least {active} when sparse={sparse!r}, got {p}.")
     b = _drawn(rng, p, active) if model in ("I", "II") else _even(p, active, overlap=bool(sparse) and as_printed)
@@ -248,8 +248,8 @@ def he(
     return Sample(x, _he_response(model, b @ x.T, e), orthonormal(b))
 
 
-def _active(p: int) -> int:
-    """The paper's number of features that count."""
+def active_of(p: int) -> int:
+    """How many features count in the sparse models of the FSIR paper."""
     return 5 if p <= 500 else 10
 
 

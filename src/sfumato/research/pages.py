@@ -10,8 +10,23 @@ from dataclasses import dataclass
 from html import escape
 
 from sfumato.research.run import LEGEND, POINT, STUDIES, SYMBOLS, Done, cells, columns, complete, marks, table
-from sfumato.research.scatter import INK, Panel, document, side_by_side
-from sfumato.research.study import BEYOND, CHOSEN, COUNTED, Item, Mark, Row, Study, Summary, by_paper, compare, repeated
+from sfumato.research.study import (
+    BEYOND,
+    CHOSEN,
+    COUNTED,
+    INK,
+    Item,
+    Mark,
+    Panel,
+    Row,
+    Study,
+    Summary,
+    by_paper,
+    compare,
+    document,
+    repeated,
+    side_by_side,
+)
 
 OURS = "#1b5e8c"
 OTHERS = ("#888888", "#b3402a", "#e08a6d", "#4f7942", "#a3c08a", "#7a5195", "#c3a2d6", "#d9a521", "#222222")

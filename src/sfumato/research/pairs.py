@@ -19,7 +19,7 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.research.pencil import box
-from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, exact_pair, printed_bounds
+from sfumato.research.printed_noise import CALIBRATED, CALIBRATIONS, Compared, exact_pair, printed_bounds
 from sfumato.research.rayleigh_flow import (
     COVARIANCE,
     KERNEL,
@@ -64,7 +64,7 @@ def one_direction(estimator: Any, most: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class CanonicalFlowTask(CanonicalTask):
+class CanonicalFlowTask(Compared, CanonicalTask):
     """What is public about a flow of canonical pairs."""
 
     def plan(self) -> Plan:
@@ -72,9 +72,6 @@ class CanonicalFlowTask(CanonicalTask):
         lines, pairs = CanonicalTask.plan(self).lines, PAIRS.lines
         share = sum(line.share for line in pairs[1:])
         return Plan(lines[: len(lines) - len(pairs) + 1] + plan_flow(share, "1.48 r^2 / 1.04 r^2"))
-
-    def prospect(self) -> None:
-        """There is no theory for the flow; it is here to be compared."""
 
     def run(self) -> Asking[tuple[Located, FloatArray, Canonical, None]]:
         """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
@@ -93,7 +90,7 @@ class CanonicalFlowTask(CanonicalTask):
 
 
 @dataclass(frozen=True, slots=True)
-class DiscriminantFlowTask(DiscriminantTask):
+class DiscriminantFlowTask(Compared, DiscriminantTask):
     """What is public about a flow of discriminants."""
 
     def plan(self) -> Plan:
@@ -101,11 +98,7 @@ class DiscriminantFlowTask(DiscriminantTask):
         lines = DiscriminantTask.plan(self).lines
         return Plan(lines[:-2] + plan_flow(sum(line.share for line in lines[-2:]), "2.12 r / 1.41 r"))
 
-    def prospect(self) -> None:
-        """There is no theory for the flow; it is here to be compared."""
-
     def run(self) -> Asking[DiscriminantOutcome]:
-        """Walk the plan."""
         located, ranks, n = yield from self.prepare()
         whitening = yield from clipped(located.grid)
         fit = yield from discriminate_by_flow(whitening, ranks, self.codes(ranks), n)
@@ -199,10 +192,6 @@ class RayleighFlowCCA(Flowing, PrivateCCA):
         return CanonicalFlowTask(n_features, n_targets, n_records, k, bounds)
 
 
-def _can_predict(estimator: Any) -> bool:
-    return estimator.classes is not None and estimator.calibration == "tight"
-
-
 @dataclass(eq=False, repr=False)
 class RayleighFlowLDA(Flowing, PrivateLDA):
     """The direction that tells classes apart best, by Rayleigh flow.
@@ -260,7 +249,7 @@ class RayleighFlowLDA(Flowing, PrivateLDA):
         self.ledger_ = session.ledger
         return self
 
-    @available_if(_can_predict)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self.classes is not None and self.calibration == "tight")  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class of each record, by released means and covariance."""
         return np.asarray(super().predict(X))

@@ -49,6 +49,15 @@ EXACT, EXACT_BINS = 1e-3, 20_000
 """Noise and bins of a histogram that stands for the records themselves, where the first version takes quantiles."""
 
 
+class Compared:
+    """A task of a paper's own method: there is no theory to forecast it by, and it is here to be compared."""
+
+    __slots__ = ()
+
+    def prospect(self) -> None:
+        """No forecast."""
+
+
 def paper_about(
     title: str,
     words: str,
@@ -112,16 +121,17 @@ def printed_pencil(door: PaperCurator, grid: Grid, sliced: Ranks, n: int, halves
     epsilon, delta = door.epsilon / halves, door.delta / halves
     factor = math.sqrt(8.0 * math.log(2.5 / delta)) / epsilon
     queries = [moments_of(grid, sliced), ResponseHistogram(sliced.bins)]
-    covariance = door.noised(
-        queries, lambda m, c: exact_pair(m, c, n)[1][np.triu_indices(p)], 2.0 * p / n * factor, "covariance"
-    )
-    between = door.noised(
-        queries, lambda m, c: exact_pair(m, c, n)[0][np.triu_indices(p)], 7.0 * p / n * factor, "kernel"
-    )
-    full = upper_to_full(covariance.value, p)
+
+    def noised(which: int, constant: float, why: str) -> FloatArray:
+        upper = door.noised(
+            queries, lambda m, c: exact_pair(m, c, n)[which][np.triu_indices(p)], constant * p / n * factor, why
+        )
+        return upper_to_full(upper.value, p)
+
+    full, between = noised(1, 2.0, "covariance"), noised(0, 7.0, "kernel")
     # An indefinite covariance has no pencil; the paper does not say what then. Eigenvalues are raised to a hundredth.
     floor = 0.01 * max(float(np.abs(np.linalg.eigvalsh(full)).max()), 1e-12)
-    return paired(upper_to_full(between.value, p), full, np.zeros(p), np.zeros((p, h)), floor)
+    return paired(between, full, np.zeros(p), np.zeros((p, h)), floor)
 
 
 def exact_pair(moments: FloatArray, counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:

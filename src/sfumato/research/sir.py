@@ -49,6 +49,7 @@ from sfumato.research.printed_noise import (
     FIRST_REASON,
     PEELED,
     REASON,
+    Compared,
     exact_pair,
     open_printed,
     paper_about,
@@ -71,6 +72,7 @@ from sfumato.research.rayleigh_flow import (
 from sfumato.schema import Reader, whole, word
 from sfumato.statistics.histograms import ResponseHistogram
 from sfumato.statistics.parts import OnColumns
+from sfumato.steps.cca import orthonormal_rows
 from sfumato.steps.descent import Fit
 from sfumato.steps.dimension import Choice
 from sfumato.steps.links import Links
@@ -89,7 +91,7 @@ MOST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class PaperTask(ExplainingTask):
+class PaperTask(Compared, ExplainingTask):
     """What is public about such a fit; `slicing` are the bins of the response's histogram and its slices."""
 
     bounds: Bounds
@@ -112,9 +114,6 @@ class PaperTask(ExplainingTask):
     def peeled(self) -> int:
         """Features that peeling picks: the truncated flow drops half of them again, the others keep all."""
         return min(self.picks * (2 if self.method in FLOWS else 1), self.n_features)
-
-    def prospect(self) -> None:
-        """There is no theory for these; they are here to be compared."""
 
     def run(self) -> Asking[tuple[Outcome, IntArray]]:
         """Walk the plan of the tight variant."""
@@ -203,8 +202,7 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Ranks) ->
 
 def _orthonormal(columns: FloatArray) -> FloatArray:
     """Orthonormal rows with the span of the columns; noise may have made columns dependent, never the rows."""
-    q, r = np.linalg.qr(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300))
-    return np.asarray((q * np.where(r.diagonal() < 0, -1.0, 1.0)).T)
+    return orthonormal_rows((columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)).T)
 
 
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:

@@ -1,15 +1,18 @@
 """Study: one table or figure of a paper, as data: its rows, what was printed there, and how one replication is run.
 
-And the catalogue of every table and figure of the five papers, with what became of it: the lines of ``catalogue.csv``.
+And what to know when reading them (``notes.toml``), and the catalogue of every table and figure of the five papers,
+with what became of it (``catalogue.csv``).
 """
 
 import csv
 import math
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,6 +21,7 @@ CHOSEN = "k-hat"
 """Beginning of the names of columns that hold a number of directions, no distance."""
 COUNTED = (CHOSEN, "features kept")
 """Beginnings of the names of columns that are counts: they stand in the table, and not on the picture's axis."""
+INK = "font-family='system-ui, sans-serif' font-size='12' fill='#444'"
 Values = Mapping[str, float]
 """What one replication measures, by column."""
 
@@ -67,6 +71,33 @@ class Study:
     statistic: Literal["mean", "median"] = "mean"
     data: str = ""
     picture: Callable[[str], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Marks in a box of this size."""
+
+    label: str
+    marks: str
+    width: int
+    height: int
+
+
+def side_by_side(panels: Sequence[Panel], title: str) -> str:
+    """A drawing of all panels in a row."""
+    placed, left = [], 0
+    for one in panels:
+        placed.append(f"<g transform='translate({left} 0)'>{one.marks}</g>")
+        left += one.width
+    return document("".join(placed), left, max(one.height for one in panels), title)
+
+
+def document(marks: str, width: int, height: int, title: str) -> str:
+    """A drawing as a file of its own."""
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' {INK}><title>{escape(title)}</title>"
+        f"<rect width='100%' height='100%' fill='white'/>{marks}</svg>\n"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +155,18 @@ def repeated(name: str, measured: Collection[str]) -> str | None:
     return next((found for found in (f"{name} paper", f"{name} as printed", name) if found in measured), None)
 
 
-def _lines(name: str) -> Iterator[dict[str, str]]:
+def _text(name: str) -> str:
+    """A file that comes with the package."""
+    return files("sfumato.research").joinpath(name).read_text(encoding="utf-8")
+
+
+def lines_of(name: str) -> Iterator[dict[str, str]]:
     """The lines of a table that comes with the package."""
-    yield from csv.DictReader(files("sfumato.research").joinpath(name).read_text(encoding="utf-8").splitlines())
+    yield from csv.DictReader(_text(name).splitlines())
+
+
+NOTES: Mapping[str, Any] = tomllib.loads(_text("notes.toml"))
+"""What to know when reading a study, by its name or by what several have in common."""
 
 
 def printed_table(source: str, table: int) -> dict[tuple[str, int, int], dict[str, float]]:
@@ -136,7 +176,7 @@ def printed_table(source: str, table: int) -> dict[tuple[str, int, int], dict[st
     0.222
     """
     rows: dict[tuple[str, int, int], dict[str, float]] = {}
-    for line in _lines("xia_tables.csv"):
+    for line in lines_of("xia_tables.csv"):
         if line["source"].endswith(source) and line["table"] == str(table):
             key = (line["model"], int(line["n"]), int(line["p"]))
             row = rows.setdefault(key, {})
@@ -170,7 +210,7 @@ class Item:
 
 
 def _items() -> Iterator[Item]:
-    for line in _lines("catalogue.csv"):
+    for line in lines_of("catalogue.csv"):
         verdict: Verdict = line["verdict"]  # type: ignore[assignment]
         yield Item(PAPERS[line["paper"]], line["name"], verdict, line["why"], line["study"])
 

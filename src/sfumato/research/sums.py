@@ -1,7 +1,9 @@
 """The bounded sums that only the papers' algorithms ask for, with proofs."""
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,53 +21,74 @@ UNITS = 2.0**13
 """Grid units of the longest projection of one record."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SliceSums(BoundedSum):
-    """Sums of x by slice and the size of each slice, shape (H, p + 1), x in half widths.
+class SumsBySlice(BoundedSum):
+    """Sums by slice of m vectors, each no longer than one, and the slice sizes; scored by ``sum_h |s_h|^2 / n_h``.
 
-    A record adds its x, each coordinate at most one, and a one, to the row of its slice: length at most
-    ``sqrt(p + 1)``. Two records of one slice differ by 2 in every coordinate of x and not in the last: ``2 sqrt(p)``;
-    of two slices by ``sqrt(2 (p + 1))``: the diameter is the larger of the two.
+    A record adds its m vectors and a one to the row of its slice: length at most ``sqrt(m + 1)``. Two records of one
+    slice differ by at most 2 in each vector and not in the last entry: ``2 sqrt(m)``; of two slices by
+    ``sqrt(2 (m + 1))``: the diameter is the larger of the two.
 
-    `scores` is n times the kernel's diagonal, ``sum_h s_hj^2 / n_h``. Adding x to a slice of m records with mean u
-    changes it by ``x^2 - m/(m + 1) (x - u)^2``, between -3 and 1 since ``|x|, |u| <= 1``. So adding or removing a
-    record moves a score by 3 at most and replacing one, which removes one and adds another, by 4; rounding the score
-    to the grid adds one unit. No slice needs to be large for that: the printed 7 c^2 assumes it
-    and is more than needed.
+    Adding z to a slice of n_h records with mean u changes a score by ``|z|^2 - n_h/(n_h + 1) |z - u|^2``, between -3
+    and 1 since ``|z|, |u| <= 1``. So adding or removing a record moves a score by 3 at most and replacing one, which
+    removes one and adds another, by 4; rounding the score to the grid adds one unit. No slice needs to be large for
+    that: the printed 7 c^2 assumes it and is more than needed.
 
     *Spread.* As one record moves every score by between -3 and 1 where it comes (-1 and 3 where it goes), any two
     changes are at most 4 apart, and rounding, half a unit in each of four scores, adds two units; replacing one: 8.
     """
 
+    __slots__ = ()
+    units: ClassVar[float]
+    """Of the grid, in a vector of length one."""
+
+    @property
+    @abstractmethod
+    def vectors(self) -> int:
+        """How many there are."""
+
+    @property
+    def norm(self) -> float:
+        return self.units * float(np.sqrt(self.vectors + 1))
+
+    @property
+    def diameter(self) -> float:
+        return self.units * float(np.sqrt(max(4.0 * self.vectors, 2.0 * (self.vectors + 1))))
+
+    @property
+    def grid(self) -> FloatArray:
+        return np.array([1.0 / self.units])
+
+    def peak(self, relation: Relation) -> float:
+        return self.units * (4.0 if relation == "replace" else 3.0) + 1.0
+
+    def spread(self, relation: Relation) -> float:
+        return self.units * (8.0 if relation == "replace" else 4.0) + 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SliceSums(SumsBySlice):
+    """Sums of x by slice and the size of each slice, shape (H, p + 1), x in half widths.
+
+    Bounds, peak and spread are those of `SumsBySlice` for p vectors, the coordinates of x, each at most one. `scores`
+    is n times the kernel's diagonal, ``sum_h s_hj^2 / n_h``.
+    """
+
+    units: ClassVar[float] = 2.0**X_BITS
+
     source: Grid
     bins: Bins
 
     @property
-    def norm(self) -> float:
-        return 2.0**X_BITS * float(np.sqrt(self.source.n_features + 1))
-
-    @property
-    def diameter(self) -> float:
-        p = self.source.n_features
-        return 2.0**X_BITS * float(np.sqrt(max(4.0 * p, 2.0 * (p + 1))))
+    def vectors(self) -> int:
+        return self.source.n_features
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (self.bins.count, self.source.n_features + 1)
 
     @property
-    def grid(self) -> FloatArray:
-        return np.array([2.0**-X_BITS])
-
-    @property
     def describe(self) -> str:
         return f"sums by slice of {self.source.n_features} features, {self.bins.count} slices"
-
-    def peak(self, relation: Relation) -> float:
-        return 2.0**X_BITS * (4.0 if relation == "replace" else 3.0) + 1.0
-
-    def spread(self, relation: Relation) -> float:
-        return 2.0**X_BITS * (8.0 if relation == "replace" else 4.0) + 2.0
 
     def scores(self, total: IntArray) -> IntArray:
         sums, sizes = total[:, :-1] * 2.0**-X_BITS, np.maximum(total[:, -1:] * 2.0**-X_BITS, 1.0)
@@ -131,10 +154,6 @@ class ProductRows(BoundedSum):
         return _ROW * float(np.sqrt(self.shape[0]))
 
     @property
-    def diameter(self) -> float:
-        return 2.0 * self.norm
-
-    @property
     def shape(self) -> tuple[int, ...]:
         return (self.source.n_features if self.rows is None else len(self.rows), self.table.shape[1])
 
@@ -153,7 +172,8 @@ class ProductRows(BoundedSum):
     def scores(self, total: IntArray) -> IntArray:
         start = np.zeros(self.shape) if self.offset is None else np.rint(self.offset / self.grid)
         rows = zip(start.tolist(), total.tolist(), strict=True)
-        return np.array([_length([int(a) - b for a, b in zip(*row, strict=True)]) for row in rows], dtype=np.int64)
+        squares = (sum((int(a) - b) ** 2 for a, b in zip(*row, strict=True)) for row in rows)
+        return np.array([math.isqrt(square) for square in squares], dtype=np.int64)
 
     def of(self, records: Records) -> IntArray:
         x = self.source.integers(records.x)
@@ -175,19 +195,15 @@ class ProductRows(BoundedSum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CandidateSums(BoundedSum):
+class CandidateSums(SumsBySlice):
     """Sums by slice of ``B_c^T x`` for r candidates, each shortened to `radius`, and the slice sizes: (H, r k + 1).
 
-    In units of the radius a record adds r vectors of length at most one and a one to the row of its slice: length at
-    most ``sqrt(r + 1)``. Two records of one slice differ by at most 2 in each vector, ``2 sqrt(r)``; of two slices by
-    ``sqrt(2 (r + 1))``; the diameter is the larger.
-
-    `scores` is ``n tr(B^T M B)`` for each candidate, in squared radii: ``sum_h |s_h|^2 / n_h``. Adding z to a slice of
-    m with mean u changes it by ``|z|^2 - m/(m + 1) |z - u|^2``, between -3 and 1, so adding or removing a record moves
-    it by 3, replacing one by 4, and rounding by one unit more. Any two changes are at most 4 apart where a record comes
-    or goes, 8 where one is replaced, and rounding adds two units. (The paper's bound for its C.6 lacks a factor
-    sqrt(s), and it prefers the smallest trace.)
+    Bounds, peak and spread are those of `SumsBySlice` for r vectors, in units of the radius. `scores` is ``n tr(B^T M
+    B)`` for each candidate, in squared radii. (The paper's bound for its C.6 lacks a factor sqrt(s), and it prefers
+    the smallest trace.)
     """
+
+    units: ClassVar[float] = UNITS
 
     source: Grid
     bins: Bins
@@ -195,31 +211,16 @@ class CandidateSums(BoundedSum):
     radius: float
 
     @property
-    def norm(self) -> float:
-        return UNITS * float(np.sqrt(len(self.candidates) + 1))
-
-    @property
-    def diameter(self) -> float:
-        r = len(self.candidates)
-        return UNITS * float(np.sqrt(max(4.0 * r, 2.0 * (r + 1))))
+    def vectors(self) -> int:
+        return len(self.candidates)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (self.bins.count, sum(candidate.shape[1] for candidate in self.candidates) + 1)
 
     @property
-    def grid(self) -> FloatArray:
-        return np.array([1.0 / UNITS])
-
-    @property
     def describe(self) -> str:
         return f"sums by slice of the projections of {len(self.candidates)} candidates"
-
-    def peak(self, relation: Relation) -> float:
-        return UNITS * (4.0 if relation == "replace" else 3.0) + 1.0
-
-    def spread(self, relation: Relation) -> float:
-        return UNITS * (8.0 if relation == "replace" else 4.0) + 2.0
 
     def scores(self, total: IntArray) -> IntArray:
         sizes = np.maximum(total[:, -1] / UNITS, 1.0)
@@ -231,13 +232,9 @@ class CandidateSums(BoundedSum):
         x = self.source.integers(records.x)
         one_hot = np.zeros((len(x), self.bins.count))
         one_hot[np.arange(len(x)), self.bins.index(records)] = 1.0
-        parts = [one_hot.T @ self._projected(x, candidate) for candidate in self.candidates]
+        projected = (index_units(x, self.source, candidate, self.radius) for candidate in self.candidates)
+        parts = [one_hot.T @ shrink_into_ball(z, squared_norms(z), UNITS) for z in projected]
         return as_integers(np.column_stack([*parts, one_hot.sum(axis=0) * UNITS]))
-
-    def _projected(self, x: FloatArray, candidate: FloatArray) -> FloatArray:
-        """Integer projections."""
-        z = index_units(x, self.source, candidate, self.radius)
-        return shrink_into_ball(z, squared_norms(z), UNITS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,11 +290,6 @@ def index_units(x: FloatArray, source: Grid, directions: FloatArray, radius: flo
     z: FloatArray = x @ np.rint(directions / unit)
     z *= unit / 2.0**source.bits * (UNITS / radius)
     return round_within(z, z.shape[1])
-
-
-def _length(row: list[int]) -> int:
-    """Whole units of the length of an integer vector, exact whatever its size."""
-    return math.isqrt(sum(value * value for value in row))
 
 
 def example_queries() -> dict[str, BoundedSum]:

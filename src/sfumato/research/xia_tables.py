@@ -11,32 +11,9 @@ from sfumato.errors import PrivacyWarning
 from sfumato.research.models import Sample, xia
 from sfumato.research.pencil import arctan_edges, bic_dimension, cut
 from sfumato.research.sir import DPSIR, DPSSIR, DPIni, DPSIni, RayleighFlowSIR, TruncatedRayleighFlowSIR
-from sfumato.research.study import CHOSEN, Row, Study, Values, printed_table
+from sfumato.research.study import CHOSEN, NOTES, Row, Study, Values, printed_table
 
 Version = Literal["newest", "first"]
-_NOTE = (
-    "Printed: the paper's own column, other draws of the same models; its methods charge slices, initial value and "
-    "steps the stated epsilon each. 'paper' is the algorithm with the printed noise formulas, 'tight' the same "
-    "algorithm with correct noise, everything within a total of epsilon = 1, delta = n^-1.1; k is given."
-)
-_CHOSEN_NOTE = (
-    "The columns of k-hat are what DP-BIC takes for k, from DP-Ini or DP-SIni. The printed columns are with that k, "
-    "ours with the true one: where it is two and one is taken, that alone is a distance of one."
-)
-_WIDE_NOTE = (
-    "In M3 and M4 both directions rest on the same two features: whoever keeps just those two has distance 0 exactly, "
-    "below the oracle, which is told six. Samples of such distances have two peaks; standard errors are bootstrapped."
-)
-_TEXT_NOTE = (
-    "For M2 the text has half the n and p that the table has, and the oracle's printed losses are those of the text: "
-    "the last rows read the table so."
-)
-_FIRST_NOTE = (
-    "The first version has four slices at sample quantiles, and its own noise: its sparse steps have noise for the "
-    "whole epsilon each and no factor for their number, some fifty times less than the newest version's. How it starts "
-    "is not printed; the start is the newest version's. A correction of ours: for M2 it prints (2000, 40) between rows "
-    "of 20,000 and 40,000 records, which is read as (20000, 40)."
-)
 
 
 def low_dimension(model: Literal["M1", "M2", "M3", "M4"], n: int, p: int, version: Version, seed: int) -> Values:
@@ -134,10 +111,10 @@ def _study(name: str, title: str, source: str, table: int, version: Version) -> 
             if model == "M2"
         )
     run = low_dimension if table == 1 else high_dimension
-    notes = [_NOTE, *([_WIDE_NOTE] if table == 2 else []), _FIRST_NOTE if version == "first" else _CHOSEN_NOTE]
-    notes += [_TEXT_NOTE] if (table, version) == (2, "newest") else []
+    notes = ["xia-tables", *(["xia-tables-high"] if table == 2 else []), f"xia-tables-{version}"]
+    notes += ["xia-table-2-text"] if (table, version) == (2, "newest") else []
     statistic: Literal["mean", "median"] = "mean" if version == "newest" else "median"
-    return Study(name, title, " ".join(notes), rows, run, statistic)
+    return Study(name, title, " ".join(map(NOTES.__getitem__, notes)), rows, run, statistic)
 
 
 TABLES = (
@@ -181,9 +158,7 @@ def slice_study(model: Literal["M1", "M3"], n: int, epsilon: float, bins: int, s
 SLICES = Study(
     "xia-slices",
     "DP-SIR, newest version, figures C.2 to C.11: private slices (p = 10)",
-    "The paper prints pictures only, so there is no printed column. It says that at epsilon = 0.1 and n = 2000 the "
-    "eigen-gaps differ by about 4 % for M1 and 6 % for M3 (C.2), and that for epsilon >= 0.1 the gap hardly changes "
-    "(C.4).",
+    NOTES["xia-slices"],
     tuple(
         Row(
             f"{figures}: {model} n={n} epsilon={epsilon:g} bins={bins} slices={slices}",
@@ -215,11 +190,7 @@ def validation_study(n: int, p: int, seed: int) -> Values:
 VALIDATION = Study(
     "xia-validation",
     "DP-SIR, newest version, figure C.12: validation of the number of features (M1, p = 1000)",
-    "The paper prints a picture only, so there is no printed column; it charges slices, peeling, estimate and "
-    "validation epsilon = 1 each. Here all of it together costs epsilon = 1, delta = n^-1.1, so that more records are "
-    "needed before anything is found. The printed rule prefers the worst candidate (a sign); the one measured here, "
-    "the best. The paper finds errors comparable with those of the oracle, which knows s. They are not, wherever "
-    "the oracle finds anything.",
+    NOTES["xia-validation"],
     tuple(Row(f"n = {n}", (n, 1000), {}) for n in (2000, 5000, 10_000, 20_000)),
     validation_study,
 )
@@ -243,11 +214,7 @@ def fixed_coefficients(model: Literal["M1", "M2", "M3", "M4"], n: int, p: int, d
 FIXED = Study(
     "xia-fixed",
     "DP-SIR, newest version, models M1 to M4 with coefficients that stay the same",
-    "The paper draws coefficients anew in every replication, so that its means mix two things: how hard a draw is, and "
-    "how well a method does on it. Here a row is one draw (of six for each model), and the standard errors are of the "
-    "records alone; rows of a model differ by their coefficients. Settings are those of the first row of each model in "
-    "Table 1, epsilon = 1 and delta = n^-1.1 in total. 'SIR, k chosen' takes the k of DP-BIC, as the paper's table "
-    "does: a k of one instead of two costs a distance of one.",
+    NOTES["xia-fixed"],
     tuple(
         Row(f"{model} ({n}, {p}) draw {draw}", (model, n, p, draw), {})
         for model, n, p in (("M1", 20_000, 15), ("M2", 20_000, 15), ("M3", 30_000, 10), ("M4", 30_000, 10))

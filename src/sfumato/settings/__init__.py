@@ -18,7 +18,7 @@ def adder_of(source: Source) -> Adder:
     """Who adds up a source: the cluster that it was scanned with or lies in, else this process."""
     if source.cluster is None:
         return Central(source)
-    from sfumato.sources.spark import SparkTable
+    from sfumato.sources.streams import SparkTable
 
     if isinstance(source.cluster, SparkTable):
         from sfumato.settings.spark import SparkAdder

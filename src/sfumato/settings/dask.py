@@ -86,7 +86,9 @@ class DaskAdder:
                 mine = [submit(home, add_parts, self._recipe, batch, question) for batch in batches]
                 tasks += mine
                 totals.append(submit(home, _total, mine))
-            self._follow(tasks)
+            told = progress.reading(len(tasks))
+            for _ in distributed.as_completed(tasks, loop=self._client.loop):
+                told()
             sums: list[IntArray] = self._client.gather(totals)
         return reduce(add, sums, np.zeros(query.shape, dtype=np.int64))
 
@@ -153,12 +155,6 @@ class DaskAdder:
                 return known
             time.sleep(0.1)
         raise ClusterError("cluster: it has no worker; start one and fit again.")
-
-    def _follow(self, tasks: Sequence[Any]) -> None:
-        """Tell how far the pass is, until the last task is done."""
-        told = progress.reading(len(tasks))
-        for _ in distributed.as_completed(tasks, loop=self._client.loop):
-            told()
 
 
 def assign_homes(parts: Sequence[T], threads: Mapping[str, int], before: Mapping[T, str]) -> dict[T, str]:

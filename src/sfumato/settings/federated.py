@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,15 @@ from sfumato.errors import InputError, SfumatoError
 from sfumato.privacy.curator import Curator
 from sfumato.privacy.door import Behind, Door, Setting, open_door
 from sfumato.privacy.ledger import Ledger
-from sfumato.privacy.noise import Noise, SeededNoise
+from sfumato.privacy.noise import Noise, SecureNoise, SeededNoise
+from sfumato.privacy.parameters import noise_of
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import Kind
+from sfumato.records import Response
 from sfumato.release import Release
+from sfumato.sources import Source
 from sfumato.sums import BoundedSum
-from sfumato.typing import IntArray, is_whole
+from sfumato.typing import IntArray, Relation, is_whole
 
 _ALIKE = 1e-6
 """Weights that differ by less are one: sites of one size, or without noise, add up to the pooled sum exactly."""
@@ -111,6 +115,41 @@ class LineNoise(Noise):
 
     def words(self, count: int) -> NDArray[np.uint64]:
         return self._stream.words(count)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFacts:
+    """What a site says about itself; all of it public. `n_records` is None under add/remove-one, and where persons are
+    protected.
+
+    `rehearsal` says that its noise is seeded, so that nothing it releases is private. The last `n_second` of the
+    features are those of a second table.
+    """
+
+    n_features: int
+    n_records: int | None
+    response: Response
+    feature_names: tuple[str, ...] | None = None
+    rehearsal: bool = False
+    has_response: bool = True
+    n_second: int = 0
+    classes: tuple[str, ...] | None = None
+
+
+def describe_site(source: Source, relation: Relation, protects: Kind = "record") -> SiteFacts:
+    """What a site may say about its records; how many rows its persons have is private."""
+    count = source.count() if relation == "replace" and protects == "record" else None
+    second, classes = source.n_second, source.classes
+    known = (source.n_features, count, source.response, source.feature_names)
+    return SiteFacts(*known, has_response=source.has_response, n_second=second, classes=classes)
+
+
+def site_noise(random_state: Any, site: str) -> Noise:
+    """A site's own noise: cryptographic, or seeded by (seed, site, line) for a rehearsal."""
+    if random_state is None:
+        return SecureNoise()
+    noise_of(random_state)  # refuses what is not a seed
+    return LineNoise(int(random_state), site)
 
 
 def open_site(setting: Setting, plan: Plan, ledger: Ledger, noise: Noise, trust: Trust, site: str = "") -> Door:

@@ -16,7 +16,7 @@ from sfumato.settings.central import Central
 from sfumato.settings.worker import add_batches, check_batches
 from sfumato.sources import Source
 from sfumato.sources.files import FileSource
-from sfumato.sources.spark import SparkTable
+from sfumato.sources.streams import SparkTable
 from sfumato.statistics.wire import dump_json, encode, travels
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray

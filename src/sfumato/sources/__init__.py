@@ -5,8 +5,16 @@ needs Arrow is imported when a file is opened. No message here repeats a cell of
 """
 
 from sfumato.sources.arrays import ArraySource
-from sfumato.sources.base import MOST_ROWS, Source, chunk_rows
-from sfumato.sources.responses import ResponseKind, bucket, declared_response, encode_response, response_kind_of
+from sfumato.sources.base import (
+    MOST_ROWS,
+    ResponseKind,
+    Source,
+    bucket,
+    chunk_rows,
+    declared_response,
+    encode_response,
+    response_kind_of,
+)
 from sfumato.sources.scanning import scan
 
 __all__ = [

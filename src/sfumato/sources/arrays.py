@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from sfumato import cells, people
 from sfumato.errors import InputError
 from sfumato.records import Records, Response, is_finite
-from sfumato.sources.base import Source, chunk_rows
-from sfumato.sources.responses import ResponseKind, declared_response, encode_response
+from sfumato.sources.base import ResponseKind, Source, chunk_rows, declared_response, encode_response
 from sfumato.typing import FloatArray, IntArray
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,10 @@ from sfumato.cells import Key, keys_of, name, position
 from sfumato.errors import InputError
 from sfumato.people import MISSING_ID, Tally, keys
 from sfumato.records import Kept, Loan, Memory, Records, Response, is_finite
-from sfumato.sources.base import Source, chunk_rows, kept_bytes, working_bytes
+from sfumato.sources.base import ResponseKind, Source, bucket, chunk_rows, declared_response, kept_bytes, working_bytes
 from sfumato.sources.columns import CONVERT, Columns, check_declared, encode_cells, missing, numbers
 from sfumato.sources.formats import open_tables
-from sfumato.sources.locations import FilePath, file_of, stamp
-from sfumato.sources.names import choose_columns, suggest
-from sfumato.sources.responses import ResponseKind, bucket, declared_response
+from sfumato.sources.names import FilePath, choose_columns, file_of, stamp, suggest
 from sfumato.sources.table import Kind, Table
 from sfumato.typing import FloatArray, IntArray
 
@@ -51,10 +49,9 @@ class FileSource(Source):
         The files.
     columns : Columns
         The features.
-    response : str or None
-        Name of the response column; None where there is none, as for principal components.
-    classes : sequence, optional
-        Public list of the categories of the response.
+    response, classes, response_kind, person
+        As in `scan`; of several files, the kind of the response is the same in all. Which rows of a person count
+        (`first_rows`) is settled before incomplete ones are skipped.
     drop_missing : bool
         Skip records with a missing or infinite value instead of refusing the table. A skipped record adds
         nothing to any sum, so each record still moves a sum by no more than its bound. The number of complete
@@ -62,12 +59,6 @@ class FileSource(Source):
         of all rows, so that even ``relation="replace"`` stays private, though its means are then too small.
     second : Columns, optional
         The features of a second table: the other side of a canonical pair, or several responses.
-    response_kind : {"numeric", "categorical"}, optional
-        What the response is. None: what its column is, in all files alike; in a CSV file, which has no types, its
-        cells must then be numbers alone, or texts that are no numbers.
-    person : str, optional
-        Column that says whose row it is. Which rows of a person count (`first_rows`) is settled before incomplete ones
-        are skipped.
     memory : int, optional
         Bytes that the process may take, `working` ones included. The first pass decodes everything and checks it. Later
         ones decode only the columns that a question touches, and nothing of what was kept: responses, what questions
@@ -106,7 +97,9 @@ class FileSource(Source):
         for table in self._tables:
             self._all.check(table)
             if person is not None:
-                _check_person(table, person)
+                suggest(person, table.names, "person")
+                if table.has_types and table.kind(person) == "other":  # of a file without types they are read as text
+                    raise InputError(f"person: column {person!r} is neither numbers nor text; {CONVERT}")
         self.has_response, self.response = response is not None, self._declared()
         if classes is not None:
             self.classes = tuple(name(key) for key in keys_of(classes, "classes"))
@@ -466,6 +459,15 @@ def open_source(paths: Sequence[FilePath], *columns: Any, decimal: str = ".", **
     return source
 
 
+class Reading(TypedDict, total=False):
+    """How records are read, in the words of `FileSource`."""
+
+    drop_missing: bool
+    response_kind: ResponseKind | None
+    person: str | None
+    memory: int | None
+
+
 def source_of(
     tables: Sequence[Table],
     response: str | None,
@@ -473,36 +475,21 @@ def source_of(
     classes: Sequence[Any] | None = None,
     categorical: Mapping[str, Sequence[Any]] | None = None,
     *,
-    drop_missing: bool = False,
     second: Sequence[str] = (),
-    response_kind: ResponseKind | None = None,
-    person: str | None = None,
-    memory: int | None = None,
+    **reading: Unpack[Reading],
 ) -> FileSource:
     """Records of tables with the same columns; see `FileSource`. A feature may be a pattern, such as ``lab_*``."""
-    chosen, other = choose_columns(tables[0].names, response, features, second, person)
+    chosen, other = choose_columns(tables[0].names, response, features, second, reading.get("person"))
     both = Columns((*chosen, *other), {name: tuple(values) for name, values in (categorical or {}).items()})
-    source = FileSource(
-        tables,
-        both.only(chosen),
-        response,
-        classes,
-        drop_missing=drop_missing,
-        second=both.only(other) if other else None,
-        response_kind=response_kind,
-        person=person,
-        memory=memory,
-    )
+    beside = both.only(other) if other else None
+    source = FileSource(tables, both.only(chosen), response, classes, second=beside, **reading)
     source.recipe = {
         "response": response,
         "features": chosen,
         "classes": None if classes is None else list(keys_of(classes, "classes")),
         "categorical": {name: list(keys_of(values, "categorical")) for name, values in both.categorical.items()},
-        "drop_missing": drop_missing,
         "second": other,
-        "response_kind": response_kind,
-        "person": person,
-        "memory": memory,
+        **reading,
     }
     return source
 
@@ -513,9 +500,3 @@ def open_recipe(recipe: Mapping[str, Any]) -> Source:
     rows = wanted.pop("rows_per_person", None)
     source = open_source([file_of(name) for name in wanted.pop("paths")], **wanted)
     return source if rows is None else source.first_rows(rows)
-
-
-def _check_person(table: Table, person: str) -> None:
-    suggest(person, table.names, "person")
-    if table.has_types and table.kind(person) == "other":  # of a file without types they are read as text
-        raise InputError(f"person: column {person!r} is neither numbers nor text; {CONVERT}")

@@ -4,7 +4,7 @@ Parquet, Arrow and text; Excel sheets and the tables of Stata, SPSS and SAS by m
 which hold such a file in memory as a whole while it is read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,8 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from sfumato.errors import InputError
-from sfumato.sources.locations import FilePath, bytes_in, open_file, open_stream
-from sfumato.sources.table import NO_KINDS, Kind, Table, readable, sliced, unquoted
+from sfumato.sources.names import FilePath, bytes_in, open_file, open_stream
+from sfumato.sources.table import NO_KINDS, Kinds, Table, readable, sliced, unquoted
 
 _DELIMITERS = ",;\t|"
 _GUESSED_RATIO = 8
@@ -50,9 +50,7 @@ class CsvTable(Table):
     def names(self) -> list[str]:
         return self._header
 
-    def batches(
-        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
-    ) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, kinds: Kinds = NO_KINDS) -> Iterator[Any]:
         options = pcsv.ConvertOptions(
             column_types={name: _TYPES[kind] for name, kind in self.read_as(columns, kinds).items()},
             include_columns=list(columns),
@@ -152,18 +150,13 @@ class ExcelTable(Table):
     def schema(self) -> Any:
         return self._load(n_rows=_GUESSED).schema
 
-    def batches(
-        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
-    ) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, kinds: Kinds = NO_KINDS) -> Iterator[Any]:
         wanted = {name: _DTYPES[kind] for name, kind in self.read_as(columns, kinds).items()}
         batch = self._load(use_columns=list(columns), dtypes=wanted)
         yield from sliced(batch.select(list(columns)), rows)
 
     def count(self) -> int:
         return int(self._load(use_columns=[0], dtypes="string").num_rows)
-
-    def size(self, columns: int) -> int:
-        return 8 * columns * self.count()
 
     def _load(self, **options: Any) -> Any:
         with _readable(self.path, "an Excel sheet"):
@@ -188,17 +181,12 @@ class StatisticsTable(Table):
     def parts(self) -> int:
         return -(-self.count() // _ROWS)
 
-    def batches(
-        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
-    ) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, kinds: Kinds = NO_KINDS) -> Iterator[Any]:
         for batch in self._whole.select(list(columns)).slice(part * _ROWS, _ROWS).to_batches():
             yield from sliced(batch, rows)
 
     def count(self) -> int:
         return int(self._whole.num_rows)
-
-    def size(self, columns: int) -> int:
-        return 8 * columns * self.count()
 
 
 def _library(name: str) -> ModuleType:
@@ -249,9 +237,7 @@ class ParquetTable(Table):
         column = max((group.total_byte_size for group in groups), default=0) // max(self._metadata.num_columns, 1)
         return columns * min(3 * int(column), _PAGES)
 
-    def batches(
-        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
-    ) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, kinds: Kinds = NO_KINDS) -> Iterator[Any]:
         with readable(self.path, "Parquet"):
             yield from self._open().iter_batches(
                 batch_size=rows, row_groups=[part], columns=list(columns), use_threads=False
@@ -259,9 +245,6 @@ class ParquetTable(Table):
 
     def count(self) -> int:
         return int(self._metadata.num_rows)
-
-    def size(self, columns: int) -> int:
-        return 8 * columns * self.count()
 
     @cached_property
     def _metadata(self) -> Any:
@@ -287,9 +270,7 @@ class ArrowTable(Table):
     def parts(self) -> int:
         return int(self._open().num_record_batches)
 
-    def batches(
-        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
-    ) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, kinds: Kinds = NO_KINDS) -> Iterator[Any]:
         places = [self.names.index(name) for name in columns]
         with readable(self.path, "Arrow"):
             batch = self._open(places).get_batch(part)
@@ -299,9 +280,6 @@ class ArrowTable(Table):
         with readable(self.path, "Arrow"):
             reader = self._open([0])
             return sum(int(reader.get_batch(i).num_rows) for i in range(reader.num_record_batches))
-
-    def size(self, columns: int) -> int:
-        return 8 * columns * self.count()
 
     def _open(self, places: list[int] | None = None) -> Any:
         with readable(self.path, "Arrow"):

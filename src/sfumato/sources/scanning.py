@@ -8,10 +8,8 @@ import numpy as np
 
 from sfumato.errors import InputError
 from sfumato.sources.arrays import ArraySource, binary_columns, features_to_array, response_to_array
-from sfumato.sources.base import Source, bytes_of, held_bytes
-from sfumato.sources.locations import FilePath
-from sfumato.sources.names import choose_columns, find
-from sfumato.sources.responses import ResponseKind, declared_response
+from sfumato.sources.base import ResponseKind, Source, bytes_of, declared_response, held_bytes
+from sfumato.sources.names import FilePath, choose_columns, find
 
 
 def scan(
@@ -88,8 +86,7 @@ def scan(
         _refuse_cluster(cluster)
         return _from_table(source, response, features, classes, second or (), response_kind, person)
     from sfumato.sources.files import open_source, source_of
-    from sfumato.sources.spark import SparkTable, is_spark
-    from sfumato.sources.streams import is_stream, snapshot
+    from sfumato.sources.streams import SparkTable, is_spark, is_stream, snapshot
 
     options: dict[str, Any] = {
         "categorical": categorical,

@@ -2,8 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sfumato.errors import InputError
 from sfumato.sources.formats import ArrowTable
-from sfumato.sources.table import NO_KINDS, Kind, Table, sliced, unquoted
+from sfumato.sources.table import NO_KINDS, Kinds, Table, sliced, unquoted
 
 _ROWS = 2**16
 """Rows of a part of a snapshot; databases hand over batches of a few thousand."""
@@ -41,9 +41,7 @@ class SnapshotTable(_Streamed):
     def parts(self) -> int:
         return len(self._batches)
 
-    def batches(
-        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
-    ) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, kinds: Kinds = NO_KINDS) -> Iterator[Any]:
         yield from sliced(self._batches[part].select(list(columns)), rows)
 
     @cached_property
@@ -52,9 +50,6 @@ class SnapshotTable(_Streamed):
 
     def count(self) -> int:
         return sum(int(batch.num_rows) for batch in self._batches)
-
-    def size(self, columns: int) -> int:
-        return 8 * columns * self.count()
 
 
 class SpilledTable(ArrowTable):
@@ -73,9 +68,7 @@ class PassingTable(_Streamed):
 
     _batches: Iterator[Any]
 
-    def batches(
-        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
-    ) -> Iterator[Any]:
+    def batches(self, part: int, columns: Sequence[str], rows: int, kinds: Kinds = NO_KINDS) -> Iterator[Any]:
         for batch in self._batches:
             yield from sliced(batch.select(list(columns)), rows)
 
@@ -84,6 +77,34 @@ class PassingTable(_Streamed):
 
     def size(self, columns: int) -> int:
         return 2**62
+
+
+class SparkTable(Table):
+    """A Spark DataFrame; one part. Whoever reads it here brings its columns to this process."""
+
+    def __init__(self, frame: Any) -> None:
+        super().__init__(Path("the Spark table"))
+        self.frame = frame
+
+    @cached_property
+    def schema(self) -> Any:
+        return self.frame.limit(0).toArrow().schema
+
+    def batches(self, part: int, columns: Sequence[str], rows: int, kinds: Kinds = NO_KINDS) -> Iterator[Any]:
+        for batch in self.chosen(columns).toArrow().to_batches():
+            yield from sliced(batch, rows)
+
+    def chosen(self, columns: Sequence[str]) -> Any:
+        """Some of the columns; a point in a name is one of the name."""
+        return self.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+
+    def count(self) -> int:
+        return int(self.frame.count())
+
+
+def is_spark(source: Any) -> bool:
+    """Whether something is a Spark DataFrame, classic or Connect."""
+    return type(source).__module__.startswith("pyspark.") and hasattr(source, "mapInArrow")
 
 
 def is_stream(source: Any) -> bool:
@@ -97,7 +118,8 @@ def snapshot(source: Any, memory: int) -> Table:
     The file is readable by nobody else and has lost its name before a record is asked for, so that it is gone with
     the process, however that ends.
     """
-    with _failures():
+    complaint = "the table cannot be read as an Arrow stream ({}); make its columns numbers or texts, each of one kind."
+    with unquoted(lambda kind: f"data: {complaint.format(kind)}"):
         if hasattr(source, "sink_ipc"):
             return _sunk(source)
         opened = source() if not hasattr(source, "__arrow_c_stream__") else source
@@ -163,13 +185,3 @@ def _joined(few: list[Any]) -> Any:
         return few[0]
     joined = pa.Table.from_batches(few).combine_chunks().to_batches()
     return joined[0] if joined else few[0]
-
-
-def _failures() -> AbstractContextManager[None]:
-    """Whatever a stream's own library says becomes our sentence."""
-    return unquoted(
-        lambda kind: (
-            f"data: the table cannot be read as an Arrow stream ({kind}); make its columns numbers or texts, "
-            "each of one kind."
-        )
-    )

@@ -11,10 +11,12 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 
 from sfumato.errors import InputError
-from sfumato.sources.locations import FilePath
+from sfumato.sources.names import FilePath
 
 Kind = Literal["number", "truth", "text", "other"]
-NO_KINDS: Mapping[str, Kind] = MappingProxyType({})
+Kinds = Mapping[str, Kind]
+"""What some columns are read as in a file without types."""
+NO_KINDS: Kinds = MappingProxyType({})
 
 
 class Table(ABC):
@@ -55,20 +57,15 @@ class Table(ABC):
         """About how many bytes are taken while `columns` columns of a part are decoded."""
         return 2**25
 
-    def read_as(self, columns: Sequence[str], kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+    def read_as(self, columns: Sequence[str], kinds: Kinds) -> dict[str, Kind]:
         """What the cells of some columns are read as in a file without types: as said, or as guessed."""
         return {name: kinds[name] if name in kinds else self.kind(name) for name in columns}
 
     @abstractmethod
-    def batches(
-        self, part: int, columns: Sequence[str], rows: int, kinds: Mapping[str, Kind] = NO_KINDS
-    ) -> Iterator[Any]:
-        """Record batches of some columns, of at most `rows` rows.
+    def batches(self, part: int, columns: Sequence[str], rows: int, kinds: Kinds = NO_KINDS) -> Iterator[Any]:
+        """Record batches of some columns, of at most `rows` rows."""
 
-        `kinds` says what some columns are read as in a file without types.
-        """
-
-    def whole(self, kinds: Mapping[str, Kind] = NO_KINDS, columns: Sequence[str] | None = None) -> Any:
+    def whole(self, kinds: Kinds = NO_KINDS, columns: Sequence[str] | None = None) -> Any:
         """All parts as one Arrow table, all columns or some."""
         names = self.names if columns is None else columns
         batches = [batch for part in range(self.parts()) for batch in self.batches(part, names, 2**20, kinds)]
@@ -79,9 +76,9 @@ class Table(ABC):
     def count(self) -> int:
         """Number of rows."""
 
-    @abstractmethod
     def size(self, columns: int) -> int:
         """About how many bytes `columns` columns of numbers take in memory."""
+        return 8 * columns * self.count()
 
 
 def kind_of(arrow_type: Any) -> Kind:

@@ -137,9 +137,9 @@ class ResidualHistogram(LengthHistogram):
 class ShortenedProduct(BoundedSum):
     """``sum v e^T`` with e shortened so that no record's product is longer than ``size`` times the root of the rows.
 
-    The product of two vectors has Frobenius norm ``|v| |e|``. Where that exceeds the limit, e is multiplied by
-    ``limit / (|v| |e|)``, taken a little too small (`shrinkage`), and truncated toward zero, which only shortens
-    it. So one record weighs at most ``limit``: the norm; replacing one moves the sum by at most twice that, attained
+    The product of two vectors has Frobenius norm ``|v| |e|``. Where that exceeds the norm, e is multiplied by
+    ``norm / (|v| |e|)``, taken a little too small (`shrinkage`), and truncated toward zero, which only shortens
+    it. So one record weighs at most ``norm``; replacing one moves the sum by at most twice that, attained
     by e and -e: the diameter.
     """
 
@@ -148,17 +148,8 @@ class ShortenedProduct(BoundedSum):
     size: float
 
     @property
-    def limit(self) -> float:
-        """Longest product, in grid units."""
-        return self.size * float(np.sqrt(self.shape[0])) / float(self.grid[0])
-
-    @property
     def norm(self) -> float:
-        return self.limit
-
-    @property
-    def diameter(self) -> float:
-        return 2.0 * self.limit
+        return self.size * float(np.sqrt(self.shape[0])) / float(self.grid[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +176,7 @@ class ResidualProduct(ShortenedProduct):
         return f"residual products, {rows} x {columns}, each record at most {self.size:.4g} sqrt({rows})"
 
     def of(self, records: Records) -> IntArray:
-        total, limit = np.zeros(self.shape[::-1]), self.limit
+        total, limit = np.zeros(self.shape[::-1]), self.norm
         for z, e, squared in self.residual.blocks(records):
             e *= shrinkage(squared, limit)
             total += cross_product(np.trunc(e, out=e), z)
@@ -227,7 +218,7 @@ class ResponseProduct(ShortenedProduct):
     def of(self, records: Records) -> IntArray:
         g = np.rint(np.clip(self.functions, -LARGEST_FUNCTION, LARGEST_FUNCTION) * FUNCTION_UNITS)
         squares, index, end = column_squares(g.T), self.residual.bins.index(records), 0
-        by_bin, limit = np.zeros((self.shape[1], len(g))), self.limit
+        by_bin, limit = np.zeros((self.shape[1], len(g))), self.norm
         for _, e, _ in self.residual.blocks(records):
             here = index[end : (end := end + e.shape[1])]
             e *= shrinkage(squares.take(here) * column_squares(e), limit)

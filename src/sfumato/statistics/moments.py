@@ -30,8 +30,6 @@ def joint_diameter(b: float, c: float) -> float:
     maximum in t is at -1, giving ``(s + r)^2 (b^2 + c^2 (s - r)^2)``, which grows in s and in r because
     ``b^2 >= c^2``, so it is at most ``4 b^2``.
 
-    Examples
-    --------
     >>> float(joint_diameter(0.0, 1.0) ** 2), round(joint_diameter(1.0, 0.0) ** 2, 12)
     (2.0000000000000004, 4.0)
     """

@@ -51,10 +51,6 @@ class SignScores(BoundedSum):
         return float(np.sqrt(len(self.centre) * longest))
 
     @property
-    def diameter(self) -> float:
-        return 2.0 * self.norm
-
-    @property
     def shape(self) -> tuple[int, ...]:
         return (self.table.shape[1], len(self.centre))
 
@@ -135,10 +131,6 @@ class SignResiduals(BoundedSum):
     @property
     def norm(self) -> float:
         return UNITS * float(np.sqrt(len(self.columns)))
-
-    @property
-    def diameter(self) -> float:
-        return 2.0 * self.norm
 
     @property
     def shape(self) -> tuple[int, ...]:

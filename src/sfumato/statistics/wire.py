@@ -1,6 +1,6 @@
 """Questions as plain JSON: a closed set of bounded sums, no code, no pickle.
 
-An object is ``{"kind": name, field: value, ...}`` with exactly the fields listed below; an array is its type, its shape
+An object is ``{"kind": name, field: value, ...}`` with exactly the fields of its class; an array is its type, its shape
 and the base64 of its little-endian bytes. Whatever is not of this form is refused before anything is computed.
 """
 
@@ -11,6 +11,7 @@ import json
 import math
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -28,78 +29,25 @@ from sfumato.statistics.histograms import (
     ResponseHistogram,
 )
 from sfumato.statistics.moments import Moments, SquareSums
-from sfumato.statistics.parts import Cells, OfColumn, OnCells, OnColumns, Part
-from sfumato.statistics.persons import PerPerson
+from sfumato.statistics.parts import Cells, OfColumn, OnCells, OnColumns, Part, PerPerson
 from sfumato.statistics.scores import QuantileScores, SignResiduals, Signs, SignScores
 from sfumato.statistics.slices import SlicedMoments, SliceSecondMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.sums import BoundedSum
+from sfumato.typing import FloatArray, IntArray
 
-FIELDS: Mapping[type, Mapping[str, Any]] = {
-    Grid: {"centre": "floats", "half_width": "floats", "limits": "floats or null"},
-    Bins: {"edges": "floats", "categories": "count or null"},
-    Whitening: {"source": Grid, "matrix": "floats", "mean": "floats", "cap": "number"},
-    Residual: {
-        "whitening": Whitening,
-        "bins": Bins,
-        "table": "floats",
-        "coefficients": "floats",
-        "scale": "number",
-    },
-    ResponseHistogram: {"bins": Bins},
-    NormHistogram: {"source": Grid},
-    OctaveHistograms: {"n_features": "count"},
-    LinearHistograms: {"lower": "floats", "upper": "floats", "bins": "count"},
-    DistanceHistograms: {"middle": "floats", "step": "floats"},
-    Moments: {"source": Grid, "radius": "number", "centre_weight": "number"},
-    ResidualHistogram: {"residual": Residual},
-    ResidualProduct: {"residual": Residual, "size": "number"},
-    ResponseProduct: {"residual": Residual, "functions": "floats", "size": "number"},
-    SlicedMoments: {
-        "whitening": Whitening,
-        "bins": Bins,
-        "slice_of": "integers",
-        "n_slices": "count",
-        "slice_weight": "number",
-        "count_weight": "number",
-    },
-    SignScores: {"centre": "floats", "bins": Bins, "table": "floats"},
-    Signs: {"centre": "floats"},
-    SignResiduals: {
-        "signs": Signs,
-        "bins": Bins,
-        "table": "floats",
-        "support": "integers",
-        "effects": "floats",
-        "scale": "number",
-        "columns": "integers",
-    },
-    SliceSecondMoments: {
-        "whitening": Whitening,
-        "bins": Bins,
-        "slice_of": "integers",
-        "n_slices": "count",
-        "slice_weight": "number",
-    },
-    SquareSums: {"source": Grid, "clip": "number"},
-    QuantileScores: {"bins": Bins, "level": "count", "of_levels": "count"},
-    OnColumns: {"query": "question", "columns": "integers"},
-    OfColumn: {"query": "question", "columns": "integers", "centre": "number or null"},
-    Cells: {"edges": "floats", "sizes": "integers"},
-    OnCells: {"query": "question", "cells": Cells},
-    Part: {"query": "question", "index": "position", "parts": "count"},
-    PerPerson: {"query": "question", "rows": "count"},
-    ProjectionHistogram: {
-        "whitening": Whitening,
-        "direction": "floats",
-        "bins": Bins,
-        "group_of": "integers",
-        "n_groups": "count",
-        "columns": "count",
-    },
+_FORMS: Mapping[Any, str] = {
+    FloatArray: "floats",
+    IntArray: "integers",
+    float: "number",
+    int: "count",
+    FloatArray | None: "floats or null",
+    float | None: "number or null",
+    int | None: "count or null",
+    BoundedSum: "question",
 }
-"""Every question the core asks, and what it is made of."""
-SITES = (
+"""How a member is written, by its type; an object inside another is written as one."""
+SITES: tuple[type[Any], ...] = (
     Grid,
     Bins,
     Whitening,
@@ -121,6 +69,12 @@ SITES = (
     ProjectionHistogram,
 )
 """Those that the sites of a federation answer; whatever else comes is refused there."""
+WORKERS: tuple[type[Any], ...] = (Signs, SignResiduals, QuantileScores, OfColumn, Cells, OnCells, Part, PerPerson)
+"""Those that the workers of a cluster answer, besides."""
+FIELDS: Mapping[type, Mapping[str, Any]] = {
+    kind: {each.name: _FORMS.get(each.type, each.type) for each in fields(kind)} for kind in (*SITES, *WORKERS)
+} | {Part: {"query": "question", "index": "position", "parts": "count"}}
+"""Every question the core asks, and what it is made of; the first part is number 0."""
 _TYPES = {"floats": "<f8", "integers": "<i8"}
 _LARGEST = 2**24
 _DEEPEST = 8
@@ -137,10 +91,10 @@ def encode(value: Any) -> dict[str, Any]:
     >>> encode(OctaveHistograms(3))
     {'kind': 'OctaveHistograms', 'n_features': 3}
     """
-    fields = FIELDS.get(type(value))
-    if fields is None:
+    members = FIELDS.get(type(value))
+    if members is None:
         raise RefusedError(f"{type(value).__name__} is not among the questions that sites and workers answer.")
-    return {"kind": type(value).__name__} | {name: _encoded(getattr(value, name), of) for name, of in fields.items()}
+    return {"kind": type(value).__name__} | {name: _encoded(getattr(value, name), of) for name, of in members.items()}
 
 
 def travels(query: BoundedSum) -> bool:
@@ -162,7 +116,7 @@ def digest(data: Any) -> str:
         raise RefusedError("the question holds something that is not plain, finite JSON.") from None
 
 
-FORMAT = digest({kind.__name__: {name: str(of) for name, of in fields.items()} for kind, fields in FIELDS.items()})
+FORMAT = digest({kind.__name__: {name: str(of) for name, of in members.items()} for kind, members in FIELDS.items()})
 """Fingerprint of the format: processes that have the same one can read each other's questions."""
 
 

@@ -26,6 +26,7 @@ from sfumato.release import Release
 from sfumato.statistics.histograms import OCTAVES, DistanceHistograms, LinearHistograms, OctaveHistograms
 from sfumato.statistics.parts import OnColumns
 from sfumato.steps.noisy_histograms import (
+    SEEN,
     Estimate,
     likeliest_window,
     likely_counts,
@@ -70,6 +71,12 @@ SEEN_IN_BOX = 4.0
 """Standard errors by which a count inside known bounds, near to them, is surely not zero."""
 NEAR_BOX = 5
 """Octaves up to those of known bounds that are near to them."""
+BELOW_BOX = 6
+"""Octaves, from those of known bounds on down, in which records are looked for that stand out in none of them."""
+ROOM = 3
+"""Octaves from that of the number one on in which known bounds of a feature may end that is likely one of 0 and 1."""
+ALIKE = 8.0
+"""Octaves by which the sizes of features of one table are usually apart."""
 CLEARLY = 2.0 * float(np.log(ZOOM))
 """Log-likelihood of a window of a zoom that chance does not reach: there are as many as half the square of its bins."""
 CLOSELY, ROUGHLY, ROUGH = 1.4, 2.0, 0.015
@@ -85,6 +92,8 @@ HEAVIEST = 1.0 / 3.0
 RATHER_UNIT = 0.97
 """How much rather those few are taken for rare events, 0 and 1, than for rare amounts of another size: of dozens of
 octaves some look like it by chance."""
+RATHER_BOX = 0.9
+"""The same of features with known bounds, where fewer octaves are looked at: how much rather they reach the bounds."""
 CLEAR, TAIL = 4.0, 2
 """Standard errors of a count that is taken for more than chance, and octaves beside it in which fewer may go on."""
 UNIT = OCTAVES + 1
@@ -426,10 +435,8 @@ def _bounds(known: PartialBounds, view: _View, counts: Release, n_records: int |
     widest = np.maximum(middle - known.lower[asked], known.upper[asked] - middle)  # nan where nothing is known
     half, shown = _half_widths(counts.value, noise, n, total_noise, np.where(boxed, widest, np.inf))
     # Far from zero and no spread to be seen: so wide that the feature weighs nothing, rather than a guess.
-    half = np.where(~shown & (middle != 0), np.abs(middle), np.maximum(half, step))
+    half = np.where(~shown & ~boxed & (middle != 0), np.abs(middle), np.maximum(half, step))
     half = np.maximum(half, 2.0**-30 * np.abs(middle))  # floats must tell both ends apart
-    # Nothing was seen inside known bounds: as wide as they allow from the middle, which is where most records are.
-    half = np.where(boxed & ~shown, widest, half)
     centre, half_width = known.lower / 2 + known.upper / 2, known.upper / 2 - known.lower / 2
     told = boxed & shown
     factor = float(np.clip(ROUGHLY * noise / max(ROUGH * n, 1e-9), CLOSELY, ROUGHLY))
@@ -466,7 +473,7 @@ def _half_widths(
 
     A feature of which nothing stands out, though records are missing from the middle, has its scale where they most
     likely are. All others of which nothing shows are looked at together; if they show nothing either, they are taken
-    for 0 and 1, which is right for rare events.
+    for 0 and 1, which is right for rare events, or for as wide as known bounds allow where these are not about so wide.
     """
     # Inside a box few octaves can hold records: less is needed to tell that they do, and a false alarm is harmless,
     # because those beyond the box are not looked at. Far below the ends of the box it is not: a feature would be
@@ -482,20 +489,44 @@ def _half_widths(
     ends = (seen * np.arange(1, counts.shape[1] + 1)).max(axis=1)
     error = float(np.hypot(noise, total_noise))
     shown = ends > 0
-    for j in np.flatnonzero(~shown & ~boxed & (off > MISSING * error)):
+    room = np.clip(inside, 1, counts.shape[1]).astype(np.int64)
+    # What a feature is taken for of which nothing shows: 0 and 1, unless bounds leave no room for that, or far more.
+    usual = np.where(boxed & ((inside < UNIT) | (inside >= UNIT + ROOM)), room, UNIT)
+    prior = _prior_ends(ends[shown & ~boxed], np.where(boxed, room, 0), counts.shape[1])
+    for j in np.flatnonzero(~shown & (off > MISSING * error)):
         placed = off[j] > PLACED * error
-        end = likely_end(counts[j], noise, Estimate(float(off[j]), error), UNIT, 0.5 if placed else RATHER_UNIT)
-        shown[j], ends[j] = placed, end if placed or end > UNIT else 0
-    most = np.where(boxed, inside, np.inf)
+        trust = 0.5 if placed else RATHER_BOX if boxed[j] else RATHER_UNIT
+        end = likely_end(counts[j], noise, Estimate(float(off[j]), error), int(usual[j]), trust, prior[j])
+        shown[j], ends[j] = placed, end if placed or boxed[j] or end > UNIT else 0
+    most, blind = np.where(boxed, inside, np.inf), np.where(usual == UNIT, 1.0, widest)
     half = np.array(
-        [_half_width(row, noise, n, end, m) if end else 1.0 for row, end, m in zip(counts, ends, most, strict=True)]
+        [
+            _half_width(row, noise, n, end, m) if end else unit
+            for row, end, m, unit in zip(counts, ends, most, blind, strict=True)
+        ]
     )
     blank = (ends == 0) & ~boxed
     pool, size = counts[blank].sum(axis=0), max(int(blank.sum()), 1)
     together = np.flatnonzero(seen_bins(pool, noise * float(np.sqrt(size))))
     if together.size:
         half[blank] = _half_width(pool, noise * float(np.sqrt(size)), n * size, int(together[-1]) + 1)
-    return half, shown
+    return np.where(shown, half, np.minimum(half, widest)), shown
+
+
+def _prior_ends(seen: IntArray, room: IntArray, octaves: int) -> FloatArray:
+    """How likely each octave is the last one of a feature of which nothing stands out, before its counts are looked at.
+
+    Features of one table are of sizes that are not too far from each other: from the median of the ends that were
+    `seen`. Inside known bounds, with `room` for so many octaves (0: not known), they are near to these.
+
+    >>> _prior_ends(np.array([41, 45, 43]), np.array([0, 5]), 60)[:, [2, 3, 42, 50]].round(2)
+    array([[0.04, 0.04, 1.  , 0.5 ],
+           [1.  , 1.  , 0.  , 0.  ]])
+    """
+    end = np.arange(1, octaves + 1)
+    alike = 1.0 / (1.0 + ((end - (np.median(seen) if seen.size else UNIT)) / ALIKE) ** 2)
+    below = room[:, None] - end
+    return np.where(room[:, None] > 0, (below >= 0) & (below < BELOW_BOX), alike)
 
 
 def _half_width(counts: FloatArray, noise: float, n: float, end: int, most: float = np.inf) -> float:
@@ -507,6 +538,8 @@ def _half_width(counts: FloatArray, noise: float, n: float, end: int, most: floa
     likely = np.concatenate([np.maximum(counts[:end], 0.0), tail])
     outer = 2.0 ** (np.arange(len(likely)) - OCTAVES + 1.0)
     square = 3.0 / (8.0 * np.log(2.0)) * outer**2  # of a distance spread evenly over an octave on the log scale
+    if end == UNIT and np.isinf(most) and not tail.size and not (likely[: end - 1] > SEEN * noise).any():
+        outer[end - 1] = square[end - 1] = 1.0  # nothing but zeros and the octave of the number one: 0 and 1
     return max(float(outer[end - 1]), WIDTH * float(np.sqrt(likely @ square / max(n, 1.0))))
 
 

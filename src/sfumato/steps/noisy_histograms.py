@@ -149,23 +149,30 @@ def seen_bins(counts: FloatArray, noise: float, factor: FloatArray | float = SEE
     return seen
 
 
-def likely_end(counts: FloatArray, noise: float, mass: Estimate, usual: int, trust: float = 0.5) -> int:
+def likely_end(
+    counts: FloatArray, noise: float, mass: Estimate, usual: int, trust: float = 0.5, prior: FloatArray | None = None
+) -> int:
     """Number of bins up to where records end that stand out nowhere, on the high side.
 
     The posterior over all windows, the records spread evenly over one of them; the part `trust` of the prior is on the
-    single bin before `usual`. How many there are is known within an error: what a window holds tells more of it.
+    single bin before `usual`, the rest on windows as the `prior` of their last bins has it, all alike if it is not
+    given. How many there are is known within an error: what a window holds tells more of it.
 
     >>> counts = np.array([0.9, -0.4, 0.2, 4.2, 0.1, -1.1])
     >>> [likely_end(counts, 1.0, Estimate(3.8, error), 2, 0.9) for error in (0.1, 1.0)]
     [4, 4]
+    >>> likely_end(counts, 1.0, Estimate(3.8, 0.1), 2, 0.9, np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]))
+    2
     """
-    logs = [_evidence(window_sums(counts, w), w * noise**2, mass) for w in WINDOWS if w <= len(counts)]
-    highest = max(float(log.max()) for log in logs)
-    posterior = np.zeros(len(counts) + 1)
-    for width, log in zip(WINDOWS, logs, strict=False):
-        posterior[width:] += np.exp(log - highest) / width
-    prior = sum(len(log) / width for width, log in zip(WINDOWS, logs, strict=False))
-    posterior[usual] += trust / (1.0 - trust) * prior * np.exp(logs[0][usual - 1] - highest)
+    prior = np.ones(len(counts)) if prior is None else prior
+    logs = {w: _evidence(window_sums(counts, w), w * noise**2, mass) for w in WINDOWS if w <= len(counts)}
+    highest = max(float(log.max()) for log in logs.values())
+    posterior, whole = np.zeros(len(counts) + 1), 0.0
+    for width, log in logs.items():
+        last = prior[width - 1 :] / width
+        posterior[width:] += np.exp(log - highest) * last
+        whole += float(last.sum())
+    posterior[usual] += trust / (1.0 - trust) * whole * np.exp(logs[1][usual - 1] - highest)
     return int(np.searchsorted(np.cumsum(posterior), LEVEL * posterior.sum()))
 
 

@@ -5,7 +5,11 @@ white and clipping took the part ``1 - kappa`` of a gradient. Three things are w
 the noise of the gradient; ``E (C* - C)`` with the error E of the whitening, which is the same for all steps and
 vanishes as C approaches the end C*; and an error of kappa, which differs from step to step. So targets of early steps
 are off by the whitening, those of late steps by the noise of a small share, and all of them together tell more than
-the last. Post-processing of releases.
+the last.
+
+Along some axes all of them stop short in the same proportion: where records vary less than the noise of the whitening
+shows, or where it is long records that vary, which are clipped. This *pace* of an axis shows as the descent goes on, by
+how much less there is to go after each piece of the way. Post-processing of releases.
 """
 
 from dataclasses import dataclass
@@ -24,6 +28,10 @@ OWN = 0.4
 """Error of each target by itself, as part of how far it points: how much clipping takes is known roughly, and differs
 from step to step. Without it targets with hardly any noise are believed to differ by the whitening alone, and averages
 with large weights of both signs end anywhere."""
+PACE = 0.5
+"""How far the pace of an axis is from one, before anything is known of it."""
+PACES = (0.1, 2.0)
+"""Slowest and fastest pace that is believed."""
 ROUNDS = 2
 _LEAST = 1e-12
 
@@ -90,7 +98,7 @@ class Targets:
         found = self.began[:, -1] if steps > 2 else self.ends[:, -1]
         for _ in range(ROUNDS if steps > 1 else 0):
             left = found[:, None] - self.began
-            found = _averaged(self.ends, (left * doubts) @ left.transpose(0, 2, 1), doubts, own)
+            found = _averaged(self.began, way, (left * doubts) @ left.transpose(0, 2, 1), doubts, own)
         return np.concatenate([self.shape.axes @ found[:, :-1].T, found[:, -1:].T])
 
     def _turned(self, coefficients: FloatArray) -> FloatArray:
@@ -99,17 +107,28 @@ class Targets:
         return np.asarray(along.T[:, None])
 
 
-def _averaged(ends: FloatArray, shared: FloatArray, doubts: FloatArray, noise: FloatArray) -> FloatArray:
-    """Targets (q, steps, p + 1) averaged over steps with weights ``S_i^-1 1`` over their sum, along every axis i, where
-    ``S_i = doubt_i shared + diag(noise)``: (q, p + 1).
+def _averaged(
+    began: FloatArray, way: FloatArray, shared: FloatArray, doubts: FloatArray, noise: FloatArray
+) -> FloatArray:
+    """Targets, ``began + way`` (q, steps, p + 1), averaged over steps with weights ``S_i^-1 1`` over their sum, along
+    every axis i, where ``S_i = doubt_i shared + diag(noise)``, each with its way over the pace of the axis: (q, p + 1).
 
-    One set of eigenvectors serves all axes, and weights need not be written down.
+    With these weights the slope of ways on where they began, over all functions, is less the pace, known with the
+    precision of what the beginnings vary by; the prior is one, within `PACE`. One set of eigenvectors serves all axes,
+    and weights need not be written down.
     """
     largest = noise.max(axis=1) + np.einsum("qtt->q", shared) * doubts.max()
     root = 1.0 / np.sqrt(noise + _LEAST * largest[:, None] + 1e-300)[:, :, None]
     values, vectors = np.linalg.eigh(root * shared * root.transpose(0, 2, 1))
     turned = vectors.transpose(0, 2, 1)
-    ones = turned @ root
-    along = ones / (1.0 + np.maximum(values, 0.0)[:, :, None] * doubts)
-    summed = np.einsum("qtp,qtp->qp", along, turned @ (root * ends))
-    return np.asarray(summed / np.einsum("qtp,qtu->qp", along, ones))
+    ones, starts, ways = turned @ root, turned @ (root * began), turned @ (root * way)
+    known = 1.0 / (1.0 + np.maximum(values, 0.0)[:, :, None] * doubts)
+    along, varied = known * ones, known * starts
+    whole = np.einsum("qtp,qtu->qp", along, ones)
+    start, onward = (np.einsum("qtp,qtp->qp", along, what) / whole for what in (starts, ways))
+    variance, covariance = (
+        (np.einsum("qtp,qtp->qp", varied, what) - whole * start * mean).sum(axis=0)
+        for what, mean in ((starts, start), (ways, onward))
+    )
+    pace = (PACE**-2 - covariance) / (PACE**-2 + np.maximum(variance, 0.0))
+    return np.asarray(start + onward / np.clip(pace, *PACES))

@@ -22,8 +22,6 @@ class Declaration:
     A declaration is named by what it says (`id`): declared twice, in two tabs or after a reload, it is the same one.
     `again` counts fits that were asked for anew on purpose, each of which costs anew.
 
-    Examples
-    --------
     >>> said = Declaration("patients.csv", response="los", features=("age", "dose"), bounds={"age": (0, 120)})
     >>> said.id == Declaration("patients.csv", response="los", features=("age", "dose"), bounds={"age": (0, 120)}).id
     True

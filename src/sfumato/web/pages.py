@@ -107,16 +107,18 @@ class Pages:
         """The ledger; the form that opens it if there is none yet."""
         if not self._desk.has_account():
             return self._page("open_account", fields={}, mistakes=())
+        from sfumato.privacy.budget import adaptive_epsilon
         from sfumato.privacy.ledger.admin import show
 
         ledger = self._desk.ledger()
+        delta = ledger.budget.delta or 1e-6
         try:
             sound, verified = True, ledger.verify()
         except BudgetError as error:
             sound, verified = False, str(error)
         return self._page(
             "account", **self._balance(ledger), ledger=ledger, runs=ledger.runs()[::-1], sound=sound, verified=verified,
-            text=show(ledger, entries=True), epsilon_of=lambda run: _epsilon_of(run, ledger),
+            text=show(ledger, entries=True), epsilon_of=lambda run: figure(adaptive_epsilon(run.counted, delta)),
         )  # fmt: skip
 
     def open_account(self, request: Request) -> Response:
@@ -388,12 +390,6 @@ def _fitted(run: Run) -> Any:
     from sfumato.model import load_model
 
     return load_model(run.model)
-
-
-def _epsilon_of(run: Any, ledger: "FileLedger") -> str:
-    from sfumato.privacy.budget import adaptive_epsilon
-
-    return figure(adaptive_epsilon(run.counted, ledger.budget.delta or 1e-6))
 
 
 def _names_of(columns: Any) -> str:

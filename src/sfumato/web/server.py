@@ -2,8 +2,7 @@
 
 import ipaddress
 import socket
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import uvicorn
@@ -57,17 +56,12 @@ class Server:
 
     def run(self) -> None:
         """Serve until interrupted; a fit that is running then is ended in order."""
-        with self._running() as server:
-            server.run(sockets=[self._socket])
-
-    @contextmanager
-    def _running(self) -> Iterator[uvicorn.Server]:
         config = uvicorn.Config(
             self.app(), access_log=False, log_level="warning", server_header=False, lifespan="off", ws="none",
             timeout_keep_alive=30, timeout_graceful_shutdown=5, h11_max_incomplete_event_size=2**15,
         )  # fmt: skip
         try:
-            yield uvicorn.Server(config)
+            uvicorn.Server(config).run(sockets=[self._socket])
         finally:
             self.desk.bench.close()
 

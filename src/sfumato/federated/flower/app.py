@@ -7,12 +7,11 @@ are those of `sfumato federated`; only the carrier differs.
 A stock SuperNode runs whatever app it is sent. The site keeps its promises as long as that app is this one.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from sfumato.federated.flower import library
 from sfumato.federated.flower.transport import FlowerTransport
-from sfumato.federated.run_settings import fit_as_told
+from sfumato.federated.run_settings import Limits, fit_as_told
 
 
 def server_app() -> Any:
@@ -23,9 +22,9 @@ def server_app() -> Any:
 
 
 def _main(grid: Any, context: Any) -> None:
-    fit_over(grid, context.run_config, print)
+    """Fit as the run's settings say, over the nodes of the grid."""
 
+    def meet(count: int, limits: Limits) -> FlowerTransport:
+        return FlowerTransport(grid, count, limits.wait, limits.timeout)
 
-def fit_over(grid: Any, config: Mapping[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
-    """Fit as a run's settings say, over the nodes of a grid."""
-    return fit_as_told(config, lambda count, limits: FlowerTransport(grid, count, limits.wait, limits.timeout), say)
+    fit_as_told(context.run_config, meet, print)

@@ -93,7 +93,8 @@ def _server(address: Address, folder: Path, keys: Sequence[bytes]) -> Iterator[b
         file.unlink(missing_ok=True)
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
             out.write(secret)
-        with run_server(command, flower_environment(folder / "home"), log) as server:
+        environment = {**os.environ, **QUIET, "FLWR_HOME": str((folder / "home").absolute())}
+        with run_server(command, environment, log) as server:
             await_listener(address.host, address.port, server, log, START)
             file.unlink()
             yield secret
@@ -108,6 +109,8 @@ def _nodes(folder: Path, keys: Sequence[bytes]) -> Path:
     return folder.absolute() / name
 
 
+QUIET = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
+"""Variables for Flower: no telemetry."""
 FORGOTTEN = 30 * 24 * 3600.0
 """Seconds after which the server's notes of other sets of sites are deleted; they hold uploads, which are noisy."""
 
@@ -117,14 +120,6 @@ def clean_databases(folder: Path, kept: str) -> None:
     for path in folder.glob("nodes-*.db*"):
         if not path.name.startswith(kept) and time.time() - path.stat().st_mtime > FORGOTTEN:
             path.unlink(missing_ok=True)
-
-
-ENVIRONMENT = {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1"}
-
-
-def flower_environment(home: Path) -> Mapping[str, str]:
-    """Variables for Flower: no telemetry, its files under `home`."""
-    return {**os.environ, **ENVIRONMENT, "FLWR_HOME": str(home.absolute())}
 
 
 def superlink_command(

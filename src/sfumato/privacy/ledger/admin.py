@@ -209,11 +209,7 @@ def _epsilon(events: Sequence[Event], delta: float) -> str:
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    clean = [[_printable(cell) for cell in row] for row in rows]
+    # text from a file, without characters that could drive a terminal
+    clean = [["".join(c if c.isprintable() else "?" for c in cell)[:80] for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in clean) for i in range(len(clean[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in clean]
-
-
-def _printable(cell: str) -> str:
-    """Text from a file, without characters that could drive a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in cell)[:80]
