@@ -202,10 +202,11 @@ def covered(name: str, n: int, how: str, method: str, k: int, data: Path, judged
     """Directions and scores on a fresh sample; of a fit that is judged the errors and the verdict, too."""
     x = table_of(name, data)[0]
     sir = _fit(_drawn(name, data, n, seed), bounds_of(x, how), method, seed, n_directions=k)
-    found = {"d": sir.directions_.tolist(), "s": scores_of(sir, x, 2 * ROWS)}
+    found = {"d": sir.directions_.tolist(), "l": sir.loadings_.tolist(), "s": scores_of(sir, x, 2 * ROWS)}
     if not judged:
         return found
-    return found | {"e": sir.standard_errors_.tolist(), "level": sir.verdict_.level}
+    errors = {"e": sir.standard_errors_.tolist(), "le": sir.loadings_errors_.tolist()}
+    return found | errors | {"level": sir.verdict_.level}
 
 
 def fits_of(store: Store, key: str, job: Callable[..., Any], seeds: Iterable[int]) -> list[Any]:
@@ -226,18 +227,20 @@ def _covering(store: Store, name: str, n: int, how: str, options: argparse.Names
     return some_judged(store, f"{name}/{n}/{how}", job, options)
 
 
-def _turned(x: np.ndarray, runs: list[Any], limit: PrivateSIR) -> tuple[np.ndarray, np.ndarray]:
+def _turned(
+    x: np.ndarray, runs: list[Any], limit: PrivateSIR, names: tuple[str, str] = ("d", "e")
+) -> tuple[np.ndarray, np.ndarray]:
     """Directions of all fits, each turned so that its scores go with those of the others, and together with those of
-    the limit; errors of those judged.
+    the limit; errors of those judged. Or loadings and theirs, by the `names` of both.
 
     A limit alone would not tell the side of a direction that hardly goes with it.
     """
-    value, scores = (np.array([run[what] for run in runs]) for what in ("d", "s"))
+    value, scores = (np.array([run[what] for run in runs]) for what in (names[0], "s"))
     sides = []
     for each, quiet in zip(scores.transpose(1, 0, 2), scores_of(limit, x, 2 * ROWS), strict=True):
         side = np.where(np.linalg.svd(each, full_matrices=False)[0][:, 0] < 0, -1.0, 1.0)
         sides.append(side * (-1.0 if side @ each @ quiet < 0 else 1.0))
-    return value * np.array(sides).T[..., None], np.array([run["e"] for run in runs if "e" in run])
+    return value * np.array(sides).T[..., None], np.array([run[names[1]] for run in runs if names[1] in run])
 
 
 def _correlations(x: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -255,6 +258,13 @@ def _within(value: np.ndarray, error: np.ndarray, centre: np.ndarray) -> np.ndar
     """Whether each fit is within two errors of each that was judged: few fits are judged, and scatter is of all."""
     good = np.abs(value - centre) <= 2.0 * error[:, None]
     return good.reshape(-1, *centre.shape)
+
+
+def _times(value: np.ndarray, error: np.ndarray) -> str:
+    """Errors over the scatter of fits about their median: the median over features and fits, for each direction."""
+    scatter = np.sqrt(((value - np.median(value, axis=0)) ** 2).mean(axis=0))
+    times = np.median(error / np.maximum(scatter, 1e-300), axis=(0, 2))
+    return " ".join(f"{each:.1f}" for each in times)
 
 
 def _command(study: str, options: argparse.Namespace) -> str:
@@ -315,13 +325,15 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         runs = _covering(store, name, n, how, options)
         x, quiet = table_of(name, options.data)[0], _limit(name, how, "descent", len(runs[0]["d"]), options.data)
         limit, (value, error) = quiet.directions_, _turned(x, runs, quiet)
+        loads, off = _turned(x, runs, quiet, ("l", "le"))
         cells = [shares_of(_within(value, error, centre)) for centre in (np.median(value, axis=0), limit)]
+        cells.insert(1, shares_of(_within(loads, off, np.median(loads, axis=0))))
         told = [run["level"] for run in runs if "e" in run]
         levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
         scores = np.median([_correlations(x, np.array(run["d"]), limit) for run in runs], axis=0)
         plain = _correlations(x, limit, plain_directions(*table_of(name, options.data))[: len(limit)])
         alike = (" ".join(f"{part:.2f}" for part in parts) for parts in (scores, plain))
-        rows.append((name, how, f"{n:,}", *cells[0], *cells[1], *alike, levels))
+        rows.append((name, how, f"{n:,}", *sum(cells, ()), _times(value, error), *alike, levels))
         print(rows[-1], flush=True)
     write(
         "honest-coverage",
@@ -330,12 +342,24 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         f"epsilon = 1, delta = 1e-6, {options.replications} fits on fresh samples, of which {options.judged} are asked "
         "for their errors: part of the entries of `directions_`, of all fits, within two `standard_errors_`, of each "
         "that was asked, of the median over all fits (where the unit of a feature is a guess in a few of them, the "
-        "mean is theirs), of the first and of the second direction (in brackets: of the worst feature); the same about "
-        "the fit "
-        "without noise on the whole table; median correlation of scores with it; correlation of its scores with those "
-        "of plain SIR; verdicts (noise / weak / reliable).",
+        "mean is theirs), of the first and of the second direction (in brackets: of the worst feature); the same of "
+        "`loadings_` and `loadings_errors_`; of `directions_` about the fit without noise on the whole table; how many "
+        "times `standard_errors_` are the scatter of fits about their median, by the median over features; median "
+        "correlation of scores with the limit; correlation of its scores with those of plain SIR; verdicts (noise / "
+        "weak / reliable).",
         (
-            *("table", "bounds", "n", "first", "second", "limit, first", "second"),
+            *(
+                "table",
+                "bounds",
+                "n",
+                "first",
+                "second",
+                "loadings, first",
+                "second",
+                "limit, first",
+                "second",
+                "times",
+            ),
             *("correlation with the limit", "of the limit with SIR", "verdicts"),
         ),
         rows,

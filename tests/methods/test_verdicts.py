@@ -13,7 +13,9 @@ import sfumato as sf
 from sfumato.bounds import PartialBounds
 from sfumato.forecast.assessment import Verdict
 from sfumato.forecast.belief import with_next
+from sfumato.forecast.described import HIDDEN, _clipped_moments
 from sfumato.forecast.evidence import Evidence
+from sfumato.simulate import xia
 from sfumato.steps.links import Links
 
 N = 20_000
@@ -104,6 +106,54 @@ def test_features_that_add_up_to_a_constant_do_so_in_populations_that_are_flat(f
         for which in (True, False)
     )
     assert (flat < 1.2 * other).all() and (flat < 0.3 * other).any()
+
+
+def fits_to_m1(n, seeds):
+    known = {"n_directions": 1, "bounds": sf.Bounds(-1.5, 1.5), "method": "descent"}
+    for seed in seeds:
+        sample = xia("M1", n=n, p=10, random_state=seed)
+        yield sf.PrivateSIR(random_state=seed, **known).fit(sample.x, sample.y)
+
+
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_errors_are_about_as_large_as_fits_scatter():
+    fits = list(fits_to_m1(3_000, range(12)))
+    found = np.array([fit.directions_[0] for fit in fits])
+    found *= np.sign(found @ found[0])[:, None]
+    said = np.median([fit.standard_errors_[0] for fit in fits[:3]], axis=0)
+    assert 0.7 < np.median(said / found.std(axis=0)) < 5.0
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_no_axis_is_flat_whose_variance_shows():
+    for fit in fits_to_m1(3_000, range(3)):  # the least variance is about that of the worst axis of noise
+        evidence = fit._assessment.evidence
+        seen, flat = (np.linalg.eigvalsh(_clipped_moments(evidence, HIDDEN, flat)[1])[0] for flat in (False, True))
+        assert flat == pytest.approx(seen)
+
+
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_what_noise_shows_beside_a_direction_is_not_taken_for_the_next_one():
+    signals = [fit._assessment._signal.parts for fit in fits_to_m1(10_000, range(3))]
+    assert np.min(signals, axis=0)[0] > 0.6 and np.median(signals, axis=0)[1] < 0.02
+
+
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_fits_to_one_table_differ_by_no_more_than_noise_is_said_to_make():
+    rng = np.random.default_rng(0)
+    age, visits, smoker = rng.uniform(20, 90, N // 2), rng.poisson(0.15, N // 2), rng.random(N // 2) < 0.2
+    need = 0.05 * (age - 55) + 0.6 * visits + 0.8 * smoker + rng.logistic(size=N // 2)
+    x, y = np.column_stack([age, rng.normal(27, 5, N // 2), visits, smoker]), np.where(need > 2.2, np.exp(need), 0.0)
+    known = {"bounds": sf.Bounds([20, 7, 0, 0], [90, 48, 4, 1]), "n_directions": 1, "method": "descent"}
+    fits = [sf.PrivateSIR(random_state=seed, **known).fit(x, y) for seed in range(8)]
+    found = np.array([fit.directions_[0] for fit in fits])
+    found *= np.sign(found[:, 3])[:, None]
+    said = np.array([fit.privacy_errors_[0] for fit in fits[:2]])
+    assert (np.abs(found[:, None] - np.median(found, axis=0)) <= 2.0 * said).mean() > 0.85
+    assert (said <= [fit.standard_errors_[0] for fit in fits[:2]]).all()
 
 
 @pytest.mark.judged

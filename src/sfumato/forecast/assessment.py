@@ -108,6 +108,8 @@ def seeded(evidence: Evidence) -> np.random.Generator:
     return np.random.default_rng([int(word) for word in bits[:8]])
 
 
+Rows = Callable[[Any], FloatArray]
+"""From what a fit found to its directions, in some units: (k, p)."""
 Null = Callable[[int, np.random.Generator], Records]
 """From j to points for a population with the first j directions alone."""
 Look = Callable[[Records, np.random.Generator], FloatArray]
@@ -297,21 +299,20 @@ class Assessment(ABC):
     @cached_property
     def errors(self) -> Errors:
         """Total errors: sampling and privacy noise, through every step."""
-        return self._errors([[self.own, *some] for some in self._samples])
+        return self._errors(self._scatter(self.in_x), self._scatter(self.per_deviation))
 
     @cached_property
     def privacy_errors(self) -> Errors:
         """Errors by privacy noise alone, on one and the same sample."""
-        # The fit itself is one on a sample: its distance from these is no matter of noise alone.
+        total, noisy = self.errors, self._fits(unsampled)
         return self._errors(
-            [[world.truth, *some] for world, some in zip(self.worlds, self._fits(unsampled), strict=True)]
+            total.directions * self._part(noisy, self.in_x), total.loadings * self._part(noisy, self.per_deviation)
         )
 
-    def _errors(self, fits: list[list[Any]]) -> Errors:
-        sides = np.array([self._sides(world, some) for world, some in zip(self.worlds, fits, strict=True)])
+    def _errors(self, of_directions: FloatArray, of_loadings: FloatArray) -> Errors:
+        """No less than is said of nothing, where a unit is a guess."""
         least = np.where(self.evidence.guessed, UNKNOWN, 0.0)
-        of_x, of_loadings = (self._scatter(fits, sides, rows) for rows in (self.in_x, self.per_deviation))
-        return Errors(np.maximum(of_x, least), np.maximum(of_loadings, least))
+        return Errors(np.maximum(of_directions, least), np.maximum(of_loadings, least))
 
     def _sides(self, world: World, fits: list[Any]) -> FloatArray:
         """Signs by which the rows of fits are turned to the truth: by scores, since features have units: (fits, k)."""
@@ -328,17 +329,30 @@ class Assessment(ABC):
                 for world in worlds
             ]
 
-    def _scatter(self, fits: list[list[Any]], sides: FloatArray, rows: Callable[[Any], FloatArray]) -> FloatArray:
-        """Root mean square distance from the truth of each population, each row turned to its side.
+    def _off(self, fits: list[list[Any]], rows: Rows) -> FloatArray:
+        """Distances of fits from the truth of their population, each row turned to its side: (worlds, fits, k, p)."""
+        sides = np.array([self._sides(world, some) for world, some in zip(self.worlds, fits, strict=True)])
+        found = np.array([[rows(one) for one in some] for some in fits])
+        return np.asarray(found * sides[..., None] - np.array([rows(world.truth) for world in self.worlds])[:, None])
 
-        Or from the first of some fits, over the root of two, where that is more: a fit is as far from the truth as
-        others are, unless the populations do not describe it well.
+    def _scatter(self, rows: Rows) -> FloatArray:
+        """Root mean square distance from the truth of each population.
+
+        Or from the fit itself, over the root of two, where that is more: it is as far from the truth as others are,
+        unless the populations do not describe it well.
         """
-        truth = np.array([rows(world.truth) for world in self.worlds])[:, None]
-        found = np.array([[rows(one) for one in some] for some in fits]) * sides[..., None]
-        first, others = found[:, :1], found[:, 1:]
-        about_truth, about_first = (((others - centre) ** 2).mean(axis=1) for centre in (truth, first))
-        return np.maximum(error_by(about_truth, EACH), error_by(about_first / 2.0, EACH))
+        own, others = self._off([[self.own]] * len(self.worlds), rows), self._off(self._samples, rows)
+        about_truth, about_own = (((others - centre) ** 2).mean(axis=1) for centre in (0.0, own))
+        return np.maximum(error_by(about_truth, EACH), error_by(about_own / 2.0, EACH))
+
+    def _part(self, noisy: list[list[Any]], rows: Rows) -> FloatArray:
+        """Part of the total error that fits have without sampling error, too.
+
+        A part, because populations that describe the fit badly do so with and without sampling error; only the total
+        error shows it, since the fit itself is one on a sample.
+        """
+        part, whole = ((self._off(fits, rows) ** 2).mean(axis=(0, 1)) for fits in (noisy, self._samples))
+        return np.asarray(np.sqrt(np.minimum(part / np.maximum(whole, 1e-300), 1.0)))
 
     @cached_property
     def alikeness(self) -> FloatArray:

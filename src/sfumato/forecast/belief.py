@@ -161,11 +161,14 @@ class Belief(Assessment):
         """How much of each linked function x explains, noise and clipping accounted for.
 
         What comes out of a fit is about ``a signal + b``: b on stand-ins without signal, a on stand-ins with the
-        signal that came out.
+        signal that came out. Of the next link b is on stand-ins with all others: beside strong ones noise shows more.
         """
         evidence, links, rng = self.evidence, self._linked, seeded(self.evidence)
         shown = links.explained(evidence.ranks.probabilities)
         nothing = np.median(self._explained(describe(evidence, rng), len(shown), rng), axis=0)
+        if len(shown) > self._k:
+            beside = describe(evidence, rng, _leading(links, self._k))
+            nothing[-1] = np.median(self._explained(beside, len(shown), rng), axis=0)[-1]
         pilot = describe(evidence, rng, links)
         put, seen = np.maximum(pilot.explained, 1e-6), self._explained(pilot, len(shown), rng)
         middle = np.median(seen, axis=0)

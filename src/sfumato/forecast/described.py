@@ -292,14 +292,17 @@ class _Curved:
 def _clipped_moments(evidence: Evidence, least: float, flat: bool = False) -> tuple[FloatArray, FloatArray]:
     """Mean and covariance of clipped records, in half widths, the known noise taken out of the eigenvalues.
 
-    Where they are `flat`, what is not more than noise alone may show is taken for next to none.
+    Where they are `flat`, what is not more than the noise along an axis is taken for next to none. The edge is what
+    noise shows along the worst of all axes, and once it is taken out of the values, most of that is gone: what is left
+    well above the noise of one axis, on several axes at a time, the releases do not leave likely to be nothing.
     """
     p, n = len(evidence.whitening.mean), evidence.n
     mean = np.clip(evidence.moments.value[:p] / n, -1.0, 1.0)
     values, vectors = np.linalg.eigh(upper_to_full(evidence.moments.value[p:] / n, p) - np.outer(mean, mean))
-    edge = noise_edge(float(evidence.moments.noise_std[p]) / n, p)
+    noise = float(evidence.moments.noise_std[p]) / n
+    edge = noise_edge(noise, p)
     seen = without_noise(values, edge)
-    seen = np.where(flat & (seen < edge), FLAT * edge, np.maximum(seen, least * edge)) + 1e-12
+    seen = np.where(flat & (seen < noise), FLAT * edge, np.maximum(seen, least * edge)) + 1e-12
     return mean, np.asarray((vectors * seen) @ vectors.T)
 
 
