@@ -1,6 +1,7 @@
 """Why models keep less on private directions than on those of plain SIR: one cause taken away at a time.
 
     python -m benchmarks.causes --data .../statsmodels/datasets
+    python -m benchmarks.causes --wide
 
 A fit at epsilon = 1 is made again with the noise of some of its lines left out, with the true covariance, with hardly
 any noise, with hardly any clipping, with more records. Such fits are not private.
@@ -11,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.honest import bounds_of
 from benchmarks.location import plain_directions, scores
+from benchmarks.location_tables import Table, awkward
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, mean, write
 from benchmarks.unseen import KEPT, table_of
@@ -38,6 +40,8 @@ from sfumato.typing import FloatArray, IntArray
 
 TABLES = ("codes", "laboratory", "stay", "randhie", "death", "breast_cancer", "anes96")
 """Those of `benchmarks.unseen` on which something is lost."""
+WIDE = ("rare 0/1, p = 60", "zero-inflated, p = 60", "mixed, p = 60")
+"""Awkward ones of `benchmarks.location` with many features."""
 MANY = 30_000
 HUGE = 1_000.0
 """An epsilon that leaves no noise to speak of."""
@@ -116,6 +120,13 @@ def without(cause: Cause, x: FloatArray) -> Iterator[None]:
         yield
 
 
+@cache
+def whole_table(name: str, data: Path) -> Table:
+    """All records of one of `TABLES` or of `WIDE`."""
+    kind, _, p = name.partition(", p = ")
+    return awkward(kind, int(p), 2 * MANY, 1) if p else table_of(name, data)
+
+
 def split(x: FloatArray, n: int) -> tuple[IntArray, IntArray]:
     """Rows that are fitted and those that are held out, as in the study of what is kept."""
     rows = np.random.default_rng(5).permutation(len(x))
@@ -124,7 +135,7 @@ def split(x: FloatArray, n: int) -> tuple[IntArray, IntArray]:
 
 def private(name: str, cause: Cause, data: Path, seed: int) -> list[float]:
     """Held-out R^2 of trees and of a linear model on two private directions."""
-    x, y = table_of(name, data)
+    x, y = whole_table(name, data)
     train, test = split(x, cause.n)
     with without(cause, x[train]):
         fit = PrivateSIR(cause.epsilon, 1e-6, 2, bounds_of(x, "tight"), random_state=seed).fit(x[train], y[train])
@@ -134,7 +145,7 @@ def private(name: str, cause: Cause, data: Path, seed: int) -> list[float]:
 
 def plain(name: str, n: int, second: str, data: Path, seed: int) -> list[float]:
     """The same on directions of plain SIR: both of them, the first alone, or the first and any other one."""
-    x, y = table_of(name, data)
+    x, y = whole_table(name, data)
     train, test = split(x, n)
     found = (x - x.mean(axis=0)) @ plain_directions(x[train], y[train]).T
     if second != "its own":
@@ -170,21 +181,24 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--data", type=Path, default=Path("data"), help="statsmodels/datasets.")
     parser.add_argument("--tables", nargs="*", default=TABLES)
+    parser.add_argument("--wide", action="store_true", help="Tables of sixty features, on a page of their own.")
     parser.add_argument("--store", type=Path, default=RESULTS.parents[1] / "build" / "causes.json")
     o = parser.parse_args()
     warnings.simplefilter("ignore")
     o.store.parent.mkdir(exist_ok=True)
     store, rows = Store(o.store, np.inf), []
     with threadpool_limits(1):
-        for name in o.tables:
+        for name in WIDE if o.wide else o.tables:
             for row in row_of(store, name, o.seeds, o.data):
                 rows.append(row)
                 print(*row, sep=" | ", flush=True)
+    wide = "Awkward tables of [what is kept](location-tables.md) with sixty features"
+    lossy = "Tables of [what is kept](honest-unseen-kept.md) on which something is lost"
     write(
-        "honest-causes",
-        f"python -m benchmarks.causes --seeds {o.seeds} --data .../statsmodels/datasets",
+        "honest-causes-wide" if o.wide else "honest-causes",
+        f"python -m benchmarks.causes --seeds {o.seeds} {'--wide' if o.wide else '--data .../statsmodels/datasets'}",
         "Why less is kept on private directions\n"
-        f"Tables of [what is kept](honest-unseen-kept.md) on which something is lost; n = {KEPT:,}, epsilon = 1, "
+        f"{wide if o.wide else lossy}; n = {KEPT:,}, epsilon = 1, "
         f"delta = 1e-6, true range as bounds, two directions, {o.seeds} seeds: held-out R^2 of boosted trees and "
         "of a linear model, mean ± standard error. Plain SIR: on its two directions, on its first alone, on its first "
         f"and another one drawn at random ({o.seeds} of them, least to most). Private; without the noise of the ranks, "

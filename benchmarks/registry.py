@@ -117,6 +117,9 @@ BENCHMARKS = {
     "honest-causes": Benchmark(
         "why less is kept on private directions: one cause taken away at a time", ("honest-causes.md",), start("causes")
     ),
+    "honest-causes-wide": Benchmark(
+        "the same on tables of sixty features", ("honest-causes-wide.md",), start("causes", "--wide")
+    ),
     "honest-coverage": Benchmark(
         "whether stated errors cover the true ones", ("honest-coverage.md",), start("honest", "coverage")
     ),

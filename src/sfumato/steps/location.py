@@ -60,6 +60,9 @@ ZOOM = 128
 """Bins of a zoom."""
 MOST_SHARE = 0.20
 """Of the budget that a search takes, where a fit follows; what so few records and features leave to it."""
+ROUGH_INSIDE, MOST_INSIDE = 2.8e-5, 2e-4
+"""Variance of the noise of a histogram, as part of the records, if a search took the whole budget: up to which a tenth
+of it tells spreads inside known bounds well, and up to which it tells them at all."""
 HOPELESS, DOUBTFUL = 90.0, 330.0
 """Least ``n mu / sqrt(p)``, at that share, with which bounds are found at all, and features far from zero are, too."""
 STANDARD_BINS = 32
@@ -155,7 +158,7 @@ def location_share(known: PartialBounds, n_records: int | None, mu: float) -> fl
     budget. Where bounds are to be found it is brought to 1e-5 (a third of a per cent of the records), within reason:
     a fit that is left less than four fifths of the budget loses more than better bounds bring. Where all bounds are
     known, only the scale inside is at stake: more records may hide, and the search takes at most a tenth of the budget
-    or, where that would show too little, nothing.
+    (a little more where that shows little), or nothing where it would be noise: bounds that are units lose less then.
 
     >>> nothing, box = PartialBounds.nothing, PartialBounds.of(Bounds(0, 1), 15)
     >>> [round(location_share(nothing(p), 20_000, 0.237), 3) for p in (5, 15, 60)]
@@ -164,6 +167,8 @@ def location_share(known: PartialBounds, n_records: int | None, mu: float) -> fl
     0.12
     >>> [round(location_share(box, n, 0.237), 3) for n in (20_000, 8_000, 800)]
     [0.045, 0.1, 0.0]
+    >>> location_share(PartialBounds.of(Bounds(0, 1), 60), 8_000, 0.237)
+    0.15
     """
     searches = known.unknown.size > 0
     if n_records is None:
@@ -171,7 +176,9 @@ def location_share(known: PartialBounds, n_records: int | None, mu: float) -> fl
     variance = 2.0 * known.asked.size / max(n_records * min(mu, 1e6), 1e-9) ** 2
     if searches:
         return float(np.clip(variance / 1e-5, 0.08, MOST_SHARE))
-    return float(np.clip(variance / 3e-5, 0.01, 0.10)) if variance < 2.8e-5 else 0.0
+    if variance > MOST_INSIDE:
+        return 0.0
+    return float(np.clip(variance / 3e-5, 0.01, 0.10 if variance < ROUGH_INSIDE else 0.15))
 
 
 def assume_bounds(
