@@ -348,18 +348,8 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         "correlation of scores with the limit; correlation of its scores with those of plain SIR; verdicts (noise / "
         "weak / reliable).",
         (
-            *(
-                "table",
-                "bounds",
-                "n",
-                "first",
-                "second",
-                "loadings, first",
-                "second",
-                "limit, first",
-                "second",
-                "times",
-            ),
+            *("table", "bounds", "n", "first", "second", "loadings, first", "second"),
+            *("limit, first", "second", "times"),
             *("correlation with the limit", "of the limit with SIR", "verdicts"),
         ),
         rows,
