@@ -349,9 +349,10 @@ class Assessment(ABC):
         """Part of the total error that fits have without sampling error, too.
 
         A part, because populations that describe the fit badly do so with and without sampling error; only the total
-        error shows it, since the fit itself is one on a sample.
+        error shows it, since the fit itself is one on a sample, and counts as one here.
         """
-        part, whole = ((self._off(fits, rows) ** 2).mean(axis=(0, 1)) for fits in (noisy, self._samples))
+        drawn = [[self.own, *some] for some in self._samples]
+        part, whole = ((self._off(fits, rows) ** 2).mean(axis=(0, 1)) for fits in (noisy, drawn))
         return np.asarray(np.sqrt(np.minimum(part / np.maximum(whole, 1e-300), 1.0)))
 
     @cached_property
