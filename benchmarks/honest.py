@@ -22,7 +22,7 @@ from benchmarks.location_tables import awkward
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, write
 from sfumato import Bounds, PrivateSIR
-from sfumato.forecast.assessment import ALIKE, FAR, needed
+from sfumato.forecast.assessment import FAR, SURE, needed
 from sfumato.simulate import xia
 
 Table = tuple[np.ndarray, np.ndarray]
@@ -438,7 +438,7 @@ def asked_for(name: str, n: int, how: str, data: Path, seed: int) -> list[float]
     bounds = bounds_of(table_of(name, data)[0], how)
     assessed = _fit(_drawn(name, data, n, seed), bounds, "descent", seed, n_directions=1)._assessment
     alike = float(assessed.alikeness.min())
-    if assessed.verdict.level != "weak" or alike >= ALIKE or needed(alike) > FAR:
+    if assessed.verdict.level != "weak" or alike >= SURE or needed(alike) > FAR:
         return []
     times, fresh = needed(alike), seed + 1000
     more = [

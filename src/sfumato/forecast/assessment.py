@@ -35,6 +35,8 @@ POPULATIONS, EACH = 6, 8
 """Populations that the releases leave possible, and fits on fresh samples of each."""
 ALIKE, OFTEN = 0.9, 0.95
 """A direction is reliable if its scores of two fits on fresh samples are correlated by `ALIKE` in this part of them."""
+SURE = 0.93
+"""What stand-ins have to reach for that: they describe the population roughly."""
 HIGHEST = 700.0
 """Of which the exponential is finite."""
 SILENCE = 1e-2
@@ -303,11 +305,16 @@ class Assessment(ABC):
 
     @cached_property
     def privacy_errors(self) -> Errors:
-        """Errors by privacy noise alone, on one and the same sample."""
-        total, noisy = self.errors, self._fits(unsampled)
+        """Errors by privacy noise alone, on one and the same sample: never more than in all."""
+        noisy, total = self._fits(unsampled), self.errors
         return self._errors(
-            total.directions * self._part(noisy, self.in_x), total.loadings * self._part(noisy, self.per_deviation)
+            self.noise_errors(noisy, self.in_x, total.directions),
+            self.noise_errors(noisy, self.per_deviation, total.loadings),
         )
+
+    def noise_errors(self, noisy: list[list[Any]], rows: Rows, total: FloatArray) -> FloatArray:
+        """Root mean square distance of fits without sampling error from the truth of each population."""
+        return np.minimum(error_by((self._off(noisy, rows) ** 2).mean(axis=1), EACH), total)
 
     def _errors(self, of_directions: FloatArray, of_loadings: FloatArray) -> Errors:
         """No less than is said of nothing, where a unit is a guess."""
@@ -345,14 +352,9 @@ class Assessment(ABC):
         about_truth, about_own = (((others - centre) ** 2).mean(axis=1) for centre in (0.0, own))
         return np.maximum(error_by(about_truth, EACH), error_by(about_own / 2.0, EACH))
 
-    def _part(self, noisy: list[list[Any]], rows: Rows) -> FloatArray:
-        """Part of the total error that fits have without sampling error, too.
-
-        A part, because populations that describe the fit badly do so with and without sampling error; only the total
-        error shows it, since the fit itself is one on a sample, and counts as one here.
-        """
-        drawn = [[self.own, *some] for some in self._samples]
-        part, whole = ((self._off(fits, rows) ** 2).mean(axis=(0, 1)) for fits in (noisy, drawn))
+    def part_of_total(self, noisy: list[list[Any]], rows: Rows) -> FloatArray:
+        """Part of the total error, as fits on samples have it, that those without sampling error have, too."""
+        part, whole = ((self._off(fits, rows) ** 2).mean(axis=(0, 1)) for fits in (noisy, self._samples))
         return np.asarray(np.sqrt(np.minimum(part / np.maximum(whole, 1e-300), 1.0)))
 
     @cached_property
@@ -404,10 +406,10 @@ class Assessment(ABC):
         if guessed:
             parts.append(GUESSED)
         inside = self.alikeness_inside[:announced]
-        far = np.flatnonzero((inside >= ALIKE) & (self.alikeness[:announced] < ALIKE))
+        far = np.flatnonzero((inside >= SURE) & (self.alikeness[:announced] < SURE))
         if far.size:
             parts.append(far_out(far.tolist(), self._k, self.noun))
-        if inside.min() < ALIKE or announced < self._k:
+        if inside.min() < SURE or announced < self._k:
             parts.append(f"{remedy(float(inside.min()))}{'' if guessed else self._or_bounds}.")
         levels = self._each(announced, guessed)
         return Verdict("reliable" if set(levels) == {"reliable"} else "weak", " ".join(parts), levels)
@@ -418,7 +420,7 @@ class Assessment(ABC):
         def level(j: int) -> Level:
             if j >= announced:
                 return "noise"
-            return "reliable" if self.alikeness[j] >= ALIKE and not guessed else "weak"
+            return "reliable" if self.alikeness[j] >= SURE and not guessed else "weak"
 
         return tuple(level(j) for j in range(self._k))
 
@@ -480,11 +482,11 @@ def remedy(alike: float) -> str:
     """What would make a fit reliable whose scores are alike only by that correlation from one sample to the next.
 
     >>> remedy(0.6)
-    'About 2.4 times the records or the epsilon would help'
-    >>> remedy(0.02), remedy(0.9)
+    'About 3 times the records or the epsilon would help'
+    >>> remedy(0.02), remedy(0.95)
     ('Far more records or a far larger epsilon would help', 'More records or a larger epsilon would help')
     """
-    if alike >= ALIKE:
+    if alike >= SURE:
         return "More records or a larger epsilon would help"
     if needed(alike) > FAR:
         return "Far more records or a far larger epsilon would help"
@@ -492,9 +494,9 @@ def remedy(alike: float) -> str:
 
 
 def needed(alike: float) -> float:
-    """Times the records, or the epsilon, that bring two fits from that correlation to `ALIKE`.
+    """Times the records, or the epsilon, that bring two fits from that correlation to `SURE`.
 
     The correlation of two scores, each a signal plus an error of its own, is the signal's part of the variance. Most of
     the error of a weak fit is privacy noise, whose variance falls with the square of both.
     """
-    return float(np.sqrt((1.0 / max(alike, 1e-9) - 1.0) / (1.0 / ALIKE - 1.0)))
+    return float(np.sqrt((1.0 / max(alike, 1e-9) - 1.0) / (1.0 / SURE - 1.0)))

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import null_space
 
-from sfumato.forecast.assessment import PILOTS, Assessment, first_of, sampled, seeded, test_each
+from sfumato.forecast.assessment import PILOTS, Assessment, Rows, first_of, sampled, seeded, test_each
 from sfumato.forecast.described import HIDDEN, Described, describe
 from sfumato.forecast.evidence import Evidence, Seen
 from sfumato.privacy.asking import drive
@@ -145,6 +146,12 @@ class Belief(Assessment):
 
     def look(self, points: Records, rng: np.random.Generator) -> FloatArray:
         return _look(self.evidence, points, rng)
+
+    def noise_errors(self, noisy: list[list[Any]], rows: Rows, total: FloatArray) -> FloatArray:
+        """A part of the total errors: populations that describe the fit badly do so with and without sampling error.
+        Only the total error shows it, since the fit itself is one on a sample.
+        """
+        return total * self.part_of_total(noisy, rows)
 
     @cached_property
     def _linked(self) -> Links:
