@@ -101,13 +101,13 @@ def test_features_that_add_up_to_a_constant_do_so_in_populations_that_are_flat(f
     rng = np.random.default_rng(0)
     ward = rng.integers(0, 3, N)
     x = np.column_stack([X[:, 0], *(ward == k for k in range(3))])
-    known = {"n_directions": 1, "bounds": sf.Bounds([-5, 0, 0, 0], [5, 1, 1, 1]), "random_state": 0}
-    belief = sf.PrivateSIR(**known).fit(x, x[:, 0] + x[:, 1] + 0.5 * rng.normal(size=N))._assessment
-    flat, other = (
-        np.array([belief.possible(np.random.default_rng(seed), which).x[:, 1:].sum(axis=1).var() for seed in range(6)])
-        for which in (True, False)
-    )
-    assert (flat < 1.2 * other).all() and (flat < 0.3 * other).any()
+    known = {"n_directions": 1, "bounds": sf.Bounds([-5, 0, 0, 0], [5, 1, 1, 1])}
+    y = x[:, 0] + x[:, 1] + 0.5 * rng.normal(size=N)
+    beliefs = [sf.PrivateSIR(random_state=seed, **known).fit(x, y)._assessment for seed in range(5)]
+    points = [belief.possible(np.random.default_rng(0), True).x[:, 1:] for belief in beliefs]
+    parts = [each.sum(axis=1).var() / each.var(axis=0).sum() for each in points]
+    assert max(parts) < 0.1
+    assert np.median(parts) < 0.01  # in some of them noise alone shows a variance
 
 
 def fits_to_m1(n, seeds):

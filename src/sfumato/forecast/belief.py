@@ -23,6 +23,8 @@ SETTLED = 0.05
 """Change of a strength, as part of it, that is none to speak of."""
 LEAST_PART, MOST_PART = 1e-4, 0.97
 """Of a function of y that x is believed to explain."""
+ABSENT = 0.2
+"""p-value of the next direction from which on none is believed to follow those that were asked for."""
 
 
 def choose_by_test(evidence: Evidence, first: Links) -> Choice:
@@ -203,9 +205,15 @@ class Belief(Assessment):
         Where x varies less than the noise of its released shape a fit sees part of a slope only, so that slopes as
         they came out are too small there. By how much follows from fits on such a population: the bias that they show
         is taken off the slopes once. Overall strength was seen to before, so that only the direction is mended.
+
+        Its covariance is the released one, the known noise taken out. With noise put in once more, as on a draw of what
+        the release of the shape leaves possible, small variances become so small that no descent would have ended
+        where this one did: the steps tell of the covariance, too.
         """
-        doubted, links, slopes = self.evidence.doubted(rng), self._linked, self._signal.drawn(rng)
-        population = describe(doubted, rng, links, slopes, least=HIDDEN, flat=flat)
+        links, slopes = self._linked, self._signal.drawn(rng)
+        if rng.random() < self._alone:
+            slopes[:, self._k :] = 0.0
+        population = describe(self.evidence, rng, links, slopes, least=HIDDEN, flat=flat)
         probes = [self.fitted(sampled(self.evidence, population.points, rng)) for _ in range(PROBES)]
         shown = np.mean([probe.slopes(links.functions) for probe in probes], axis=0)
         size = (slopes * (population.covariance @ slopes)).sum(axis=0)
@@ -214,7 +222,13 @@ class Belief(Assessment):
         bias = factor * shown - slopes
         length = (bias * (population.covariance @ bias)).sum(axis=0)
         bias *= np.sqrt(np.minimum(1.0, size / np.maximum(length, 1e-300)))  # at most as long as the slope itself
-        return describe(doubted, rng, links, slopes - bias, least=HIDDEN, flat=flat).points
+        return describe(self.evidence, rng, links, slopes - bias, least=HIDDEN, flat=flat).points
+
+    @property
+    def _alone(self) -> float:
+        """Chance that no direction follows those that were asked for: by its p-value, if all of them stand out."""
+        p_values = self.tested.p_values
+        return min(1.0, float(p_values[self._k]) / ABSENT) if len(p_values) > self._k else 0.0
 
     @property
     def own(self) -> Seen:

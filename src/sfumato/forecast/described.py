@@ -294,15 +294,17 @@ def _clipped_moments(evidence: Evidence, least: float, flat: bool = False) -> tu
 
     Where they are `flat`, what is not more than the noise along an axis is taken for next to none. The edge is what
     noise shows along the worst of all axes, and once it is taken out of the values, most of that is gone: what is left
-    well above the noise of one axis, on several axes at a time, the releases do not leave likely to be nothing.
+    well above the noise of one axis, on several axes at a time, the releases do not leave likely to be nothing. Along
+    the mean there is also that of the mean, whose square was taken off.
     """
     p, n = len(evidence.whitening.mean), evidence.n
     mean = np.clip(evidence.moments.value[:p] / n, -1.0, 1.0)
     values, vectors = np.linalg.eigh(upper_to_full(evidence.moments.value[p:] / n, p) - np.outer(mean, mean))
-    noise = float(evidence.moments.noise_std[p]) / n
+    of_mean, noise = (float(evidence.moments.noise_std[place]) / n for place in (0, p))
     edge = noise_edge(noise, p)
     seen = without_noise(values, edge)
-    seen = np.where(flat & (seen < noise), FLAT * edge, np.maximum(seen, least * edge)) + 1e-12
+    hidden = seen < np.hypot(noise, 2.0 * of_mean * (mean @ vectors))
+    seen = np.where(flat & hidden, FLAT * edge, np.maximum(seen, least * edge)) + 1e-12
     return mean, np.asarray((vectors * seen) @ vectors.T)
 
 

@@ -30,7 +30,7 @@ LENGTHS_KEEP = 0.9
 """What clipping leaves of the first gradient, beside what the sizes of functions tell: long records are cut more."""
 LEAST_KEPT = 0.3
 """A step is at most so much longer than the gradient."""
-LEFT, EVEN = 0.7, 5.0
+LEFT, EVEN = 0.7, 3.0
 """Least part of the mean square of functions of y that is left by clipping, where sizes differ by more than `EVEN`."""
 LONG = 2.0
 """Second moments of records that are left whole, beside those of the shorter ones by which they were whitened, where
