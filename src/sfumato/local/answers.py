@@ -10,7 +10,7 @@ from sfumato.errors import InputError
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.events import Event
 from sfumato.privacy.ledger.memory import SEEDED, Entry
-from sfumato.privacy.noise import Noise, SecureNoise
+from sfumato.privacy.noise import Noise
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import is_finite
 from sfumato.typing import FloatArray, IntArray
@@ -152,8 +152,3 @@ def one_value_each(y: Any) -> FloatArray:
     if not is_finite(values):
         raise InputError(MISSING)
     return values
-
-
-def source_of(noise: Noise | None) -> Noise:
-    """The operating system's entropy unless a rehearsal asks for seeded noise."""
-    return SecureNoise() if noise is None else noise

@@ -14,12 +14,12 @@ from scipy.stats import norm
 
 from sfumato.cells import as_cells, is_number, keys_of, kinds_of
 from sfumato.errors import BudgetError, InputError
-from sfumato.local.answers import MISSING, Answers, Randomiser, one_value_each, source_of
+from sfumato.local.answers import MISSING, Answers, Randomiser, one_value_each
 from sfumato.privacy.accounting import gdp_mu
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.door import Asked, pass_on
 from sfumato.privacy.events import Event, Gaussian, Laplace, RandomisedResponse
-from sfumato.privacy.noise import Noise, randomised_response, rounded_gaussian, rounded_laplace
+from sfumato.privacy.noise import Noise, SecureNoise, randomised_response, rounded_gaussian, rounded_laplace
 from sfumato.records import Response, is_finite
 from sfumato.sources import encode_response
 from sfumato.typing import FloatArray, IntArray
@@ -143,7 +143,7 @@ class SliceRandomiser(Randomiser):
         return np.minimum(codes, self.n_slices - 1)
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
-        source, exact = source_of(noise), self.slices(y)
+        source, exact = noise or SecureNoise(), self.slices(y)
         values = randomised_response(source, exact, self.n_slices, self.epsilon)
         return Answers(pass_on(Asked(self, exact, self.n_slices - 1), values), self, source.rehearsal)
 
@@ -238,7 +238,7 @@ class ThresholdRandomiser(Randomiser):
         return (values >= self.thresholds).astype(np.int64)
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
-        source, exact = source_of(noise), self.truths(y)
+        source, exact = noise or SecureNoise(), self.truths(y)
         values = randomised_response(source, exact, 2, self.epsilon)
         return Answers(pass_on(Asked(self, exact, 1.0), values), self, source.rehearsal)
 
@@ -343,12 +343,11 @@ class NumberRandomiser(Randomiser):
         if mechanism == "auto":
             possible = options if self.delta > 0 else options[:2]
             return min(possible, key=lambda name: _worst_std(name, self.epsilon, self.delta))
-        for name in options:
-            if mechanism == name:
-                if name == "gaussian" and self.delta == 0:
-                    raise BudgetError("delta must be positive for Gaussian noise; choose 1e-6, or Laplace noise.")
-                return name
-        raise InputError(f"mechanism must be 'auto', 'gaussian', 'laplace' or 'two-point', got {mechanism!r}.")
+        if mechanism not in options:
+            raise InputError(f"mechanism must be 'auto', 'gaussian', 'laplace' or 'two-point', got {mechanism!r}.")
+        if mechanism == "gaussian" and self.delta == 0:
+            raise BudgetError("delta must be positive for Gaussian noise; choose 1e-6, or Laplace noise.")
+        return mechanism
 
     @property
     def event(self) -> Event:
@@ -381,7 +380,7 @@ class NumberRandomiser(Randomiser):
         return np.clip(units, -UNITS, UNITS).astype(np.int64)
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
-        source, exact = source_of(noise), self.integers(y)
+        source, exact = noise or SecureNoise(), self.integers(y)
         units = pass_on(Asked(self, exact, 2.0 * UNITS), self._noisy(exact, source))
         middle, half = self.lower / 2 + self.upper / 2, self.upper / 2 - self.lower / 2
         return Answers(middle + half * units, self, source.rehearsal)

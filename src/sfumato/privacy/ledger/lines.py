@@ -230,10 +230,9 @@ def _text(value: Any, name: str) -> str:
 
 
 def _unit(value: Any) -> Unit:
+    text = _text(value, "unit")
     try:
-        return unit_from(_text(value, "unit"))
-    except BadLineError:
-        raise
+        return unit_from(text)
     except ValueError:
         raise BadLineError("its unit is neither a record nor a person") from None
 
