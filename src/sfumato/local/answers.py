@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class Randomiser(ABC):
     one value).
     """
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
+    kind: ClassVar[str]
 
     @property
     @abstractmethod
@@ -49,9 +50,11 @@ class Randomiser(ABC):
     def question(self) -> str:
         """What is asked, in words."""
 
-    @abstractmethod
     def form(self) -> dict[str, Any]:
         """The form as plain values, for a file."""
+        values = ((name, getattr(self, name)) for name in self.__slots__)
+        plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values}
+        return {"kind": self.kind} | plain
 
     @abstractmethod
     def randomize(self, y: Any, noise: Noise | None = None) -> "Answers":

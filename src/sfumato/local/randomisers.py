@@ -7,7 +7,7 @@ Gaussian, Laplace, or one of two points.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Any, ClassVar, Literal, assert_never
 
 import numpy as np
 from scipy.stats import norm
@@ -70,6 +70,7 @@ class SliceRandomiser(Randomiser):
     3
     """
 
+    kind: ClassVar[str] = "slices"
     epsilon: float
     edges: tuple[float, ...] | None
     classes: tuple[Any, ...] | None
@@ -119,15 +120,6 @@ class SliceRandomiser(Randomiser):
     @property
     def question(self) -> str:
         return f"which of {self.n_slices} slices y lies in"
-
-    def form(self) -> dict[str, Any]:
-        return {
-            "kind": "slices",
-            "epsilon": self.epsilon,
-            "edges": None if self.edges is None else list(self.edges),
-            "classes": None if self.classes is None else list(self.classes),
-            "others": self.others,
-        }
 
     def slices(self, y: Any) -> IntArray:
         """The true slice of each value. For the device's own eyes."""
@@ -203,6 +195,7 @@ class ThresholdRandomiser(Randomiser):
     2
     """
 
+    kind: ClassVar[str] = "thresholds"
     epsilon: float
     thresholds: FloatArray
 
@@ -226,9 +219,6 @@ class ThresholdRandomiser(Randomiser):
     @property
     def question(self) -> str:
         return "whether y is at least a threshold"
-
-    def form(self) -> dict[str, Any]:
-        return {"kind": "thresholds", "epsilon": self.epsilon, "thresholds": self.thresholds.tolist()}
 
     def truths(self, y: Any) -> IntArray:
         """The true answer of each person. For the device's own eyes."""
@@ -305,6 +295,7 @@ class NumberRandomiser(Randomiser):
     16.9
     """
 
+    kind: ClassVar[str] = "numbers"
     lower: float
     upper: float
     epsilon: float
@@ -368,9 +359,6 @@ class NumberRandomiser(Randomiser):
     @property
     def question(self) -> str:
         return f"y within [{self.lower:g}, {self.upper:g}], {self.mechanism} noise"
-
-    def form(self) -> dict[str, Any]:
-        return {"kind": "numbers", **{name: getattr(self, name) for name in self.__slots__}}
 
     @np.errstate(all="ignore")  # whatever the user asked numpy for, no value raises or warns
     def integers(self, y: Any) -> IntArray:
