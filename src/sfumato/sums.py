@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from functools import lru_cache
-from typing import assert_never
 
 import numpy as np
 
@@ -70,12 +69,7 @@ class BoundedSum(ABC):
 
     def sensitivity(self, relation: Relation) -> float:
         """How far the sum can move (weighted L2) between neighbouring data sets."""
-        match relation:
-            case "replace":
-                return self.diameter
-            case "add-remove":
-                return self.norm
-        assert_never(relation)
+        return self.diameter if relation == "replace" else self.norm
 
     def l1_sensitivity(self, relation: Relation) -> float:
         """How far the sum can move in L1, for Laplace noise; stated by the sums that allow it."""

@@ -324,7 +324,7 @@ def _best(
     statistics: dict[str, Statistic], a: FloatArray, b: FloatArray, delta: float | None, confidence: float
 ) -> tuple[str, Statistic, float]:
     """The statistic and threshold that prove most, on runs from which the statistics were not learnt."""
-    best: tuple[float, str, Statistic, float] | None = None
+    tried = []
     # Few thresholds, as the best of many would be one where the examples happen to be kind. A claim of mu is best
     # tested in the middle, one of epsilon may be false only in the tails.
     levels = np.linspace(0.1, 0.9, 9) if delta is None else np.linspace(0.02, 0.98, 25)
@@ -332,10 +332,8 @@ def _best(
         on_a, on_b = statistic(a), statistic(b)
         for threshold in np.unique(np.quantile(np.concatenate([on_a, on_b]), levels)):
             proof = privacy_lower(_errors(on_a, on_b, threshold), (len(a), len(b)), delta, confidence)
-            if best is None or proof > best[0]:
-                best = (proof, label, statistic, float(threshold))
-    assert best is not None
-    return best[1:]
+            tried.append((proof, label, statistic, float(threshold)))
+    return max(tried, key=lambda one: one[0])[1:]
 
 
 def _errors(on_a: FloatArray, on_b: FloatArray, threshold: float) -> tuple[int, int]:

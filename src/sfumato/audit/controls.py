@@ -21,7 +21,7 @@ from sfumato.methods.about import BOX
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.pca import PrincipalTask, PrivatePCA
 from sfumato.privacy.budget import Budget
-from sfumato.privacy.door import Behind, Door, Watch
+from sfumato.privacy.door import Door, Watch
 from sfumato.privacy.noise import Noise, rounded_gaussian
 from sfumato.records import Records, Response
 from sfumato.release import Release
@@ -210,13 +210,6 @@ class _Instead:
         return self.door.select(self.change(query), name)
 
 
-def _asking(change: Callable[[BoundedSum], BoundedSum], watch: Watch) -> Watch:
-    def opened(door: Door, behind: Behind) -> Door:
-        return _Instead(watch(door, behind), change)
-
-    return opened
-
-
 @dataclass(frozen=True, slots=True)
 class BrokenFit:
     """An estimator that breaks its promise by itself, or with the `change` made to its questions.
@@ -242,8 +235,11 @@ class BrokenFit:
             return self.estimator.fit(table.x, np.array(table.y), table.ids if self.with_ids else None)
 
         paid = self.estimator.rows_per_person or 1
-        recording = record(fit, table, told[i % len(told)], paid, partial(_asking, self.change))
+        recording = record(fit, table, told[i % len(told)], paid, self._ask_instead)
         return recording.play(hostile.neighbour(rng, table))
+
+    def _ask_instead(self, watch: Watch) -> Watch:
+        return lambda door, behind: _Instead(watch(door, behind), self.change)
 
     def caught(self, pairs: int = 40) -> bool:
         """Whether any of so many pairs shows that the promise is broken."""

@@ -5,9 +5,9 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +20,6 @@ from sfumato.cli.results import RESULTS, write_model, write_report
 from sfumato.cli.terminal import Bar, command, command_group, note, show_progress, stdout
 from sfumato.errors import InputError, PrivacyWarning, SfumatoError
 from sfumato.hints import cautions, hint_of
-from sfumato.progress import listening
 from sfumato.signals import patient
 from sfumato.study import (
     EstimatorOptions,
@@ -229,7 +228,8 @@ def _fit(prepared: "tuple[Any, FileSource]", origin: "Origin", ledger: Any, draf
     estimator, source = prepared
     check_parameters(estimator)
     bar.say("reading and checking the records")
-    with patient(_say_it_waits) as begin, listening(bar if ledger is None else _Charged(bar, begin)):
+    with patient(_say_it_waits) as begin:
+        bar.before_release = bar.before_release if ledger is None else begin
         fitted = standalone(estimator.set_params(ledger=ledger).fit(source))
         fitted.origin_ = replace(origin, account=_left(ledger))
         response = origin.response or None
@@ -247,24 +247,6 @@ def _left(ledger: "FileLedger | None") -> str:
     with suppress(SfumatoError, OSError):
         return "" if ledger is None else describe_remaining(ledger.remaining())
     return ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Charged:
-    """Follows a run for the bar, and calls `begin` before the first release is charged."""
-
-    bar: Bar
-    begin: Callable[[], None]
-
-    def planned(self, purposes: Sequence[str]) -> None:
-        self.bar.planned(purposes)
-
-    def started(self, purpose: str) -> None:
-        self.begin()
-        self.bar.started(purpose)
-
-    def advanced(self, fraction: float) -> None:
-        self.bar.advanced(fraction)
 
 
 def _say_it_waits() -> None:

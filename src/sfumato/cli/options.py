@@ -39,24 +39,12 @@ def complete_column(incomplete: str) -> list[str]:
         return []
 
 
-Estimator = Annotated[
-    str,
-    _option(
-        STUDY,
-        "What to look for. Directions that explain a response: sir, sparse-sir (very many columns), save or dr "
-        "(even, curved relations), lda (classes). Without a response: pca, sparse-pca. Two sets of columns: cca. "
-        "For comparison, the papers' own: dp-sir and others.",
-        autocompletion=_words(*FAMILY),
-    ),
-]
 Decimal = Annotated[
     str,
     typer.Option(
         help="What stands before the fractions of numbers in text files: '.' or ','.", autocompletion=_words(".", ",")
     ),
 ]
-Epsilon = Annotated[float | None, _option(BUDGET, "Privacy budget of the whole run (1 if not given).")]
-Delta = Annotated[float | None, _option(BUDGET, "Its delta, far below 1 / records (1e-6 if not given).")]
 Rho = Annotated[float | None, _option(BUDGET, "A zCDP budget instead of epsilon and delta.")]
 Relation = Annotated[
     str | None,
@@ -84,22 +72,6 @@ RowsPerPerson = Annotated[
         min=1,
     ),
 ]
-AnyDirections = Annotated[
-    str | None,
-    _option(
-        STUDY,
-        "How many directions; 'auto' counts those that stand out of the noise (the default; 1 with pca, which has "
-        "no 'auto').",
-    ),
-]
-AnyMethod = Annotated[
-    str | None,
-    _option(
-        STUDY,
-        "How they are found: auto (the default), or a method of the estimator, such as descent or one-shot (sir).",
-        autocompletion=_words("auto", "descent", "one-shot", "screen", "blocks", "refined"),
-    ),
-]
 Classes = Annotated[list[str] | None, _option(STUDY, "Public categories of the response, as a,b,c; others share one.")]
 ResponseKind = Annotated[
     str | None,
@@ -109,16 +81,6 @@ ResponseKind = Annotated[
         autocompletion=_words("numeric", "categorical"),
     ),
 ]
-Picture = Annotated[
-    bool | None,
-    _option(
-        STUDY,
-        "Spend 5 % of the budget on a picture of the response (sir and sparse-sir, unless --no-picture).",
-        "--picture/--no-picture",
-    ),
-]
-MaxFeatures = Annotated[str | None, _option(STUDY, "Columns to pick at most (sparse-sir, sparse-pca).")]
-Slices = Annotated[int | None, _option(STUDY, "Slices of a numeric response (save, dr; 5 if not given).")]
 AnyResponse = Annotated[
     str | None, _option(STUDY, "Column to explain.", "--response", "-y", autocompletion=complete_column)
 ]
@@ -168,18 +130,48 @@ DropMissing = Annotated[
 ]
 
 
-_SHARED: dict[str, tuple[Any, Any]] = {
-    "estimator": (Estimator, "sir"),
-    "epsilon": (Epsilon, None),
-    "delta": (Delta, None),
-    "directions": (AnyDirections, None),
-    "method": (AnyMethod, None),
-    "classes": (Classes, None),
-    "max_features": (MaxFeatures, None),
-    "slices": (Slices, None),
-    "picture": (Picture, None),
+_SHARED: dict[str, Any] = {
+    "estimator": Annotated[
+        str,
+        _option(
+            STUDY,
+            "What to look for. Directions that explain a response: sir, sparse-sir (very many columns), save or dr "
+            "(even, curved relations), lda (classes). Without a response: pca, sparse-pca. Two sets of columns: cca. "
+            "For comparison, the papers' own: dp-sir and others.",
+            autocompletion=_words(*FAMILY),
+        ),
+    ],
+    "epsilon": Annotated[float | None, _option(BUDGET, "Privacy budget of the whole run (1 if not given).")],
+    "delta": Annotated[float | None, _option(BUDGET, "Its delta, far below 1 / records (1e-6 if not given).")],
+    "directions": Annotated[
+        str | None,
+        _option(
+            STUDY,
+            "How many directions; 'auto' counts those that stand out of the noise (the default; 1 with pca, which has "
+            "no 'auto').",
+        ),
+    ],
+    "method": Annotated[
+        str | None,
+        _option(
+            STUDY,
+            "How they are found: auto (the default), or a method of the estimator, such as descent or one-shot (sir).",
+            autocompletion=_words("auto", "descent", "one-shot", "screen", "blocks", "refined"),
+        ),
+    ],
+    "classes": Classes,
+    "max_features": Annotated[str | None, _option(STUDY, "Columns to pick at most (sparse-sir, sparse-pca).")],
+    "slices": Annotated[int | None, _option(STUDY, "Slices of a numeric response (save, dr; 5 if not given).")],
+    "picture": Annotated[
+        bool | None,
+        _option(
+            STUDY,
+            "Spend 5 % of the budget on a picture of the response (sir and sparse-sir, unless --no-picture).",
+            "--picture/--no-picture",
+        ),
+    ],
 }
-"""The options that choose an estimator, all of them of `EstimatorOptions`, and what they are if not given."""
+"""The options that choose an estimator, all of them of `EstimatorOptions`, which says what they are if not given."""
 
 
 def asks_for_estimator(command: Callable[..., None]) -> Callable[..., None]:
@@ -189,8 +181,8 @@ def asks_for_estimator(command: Callable[..., None]) -> Callable[..., None]:
     """
     whole = signature(command)
     shared = [
-        Parameter(name, Parameter.KEYWORD_ONLY, annotation=option, default=usual)
-        for name, (option, usual) in _SHARED.items()
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=option, default=getattr(EstimatorOptions, name))
+        for name, option in _SHARED.items()
     ]
 
     @wraps(command)

@@ -4,7 +4,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn, TextIO
@@ -66,12 +66,13 @@ def make_table(headings: Sequence[str], rows: Iterable[Iterable[str | Text]], ti
 
 
 class Bar:
-    """Follows a run; a `Listener`."""
+    """Follows a run; a `Listener`. `before_release` is called before each release is charged."""
 
     def __init__(self, progress: Progress, first: str) -> None:
         self._progress = progress
         self._task = progress.add_task(first, total=None)
         self._begun = 0
+        self.before_release: Callable[[], None] = lambda: None
 
     def say(self, what: str) -> None:
         """What is being done now."""
@@ -83,6 +84,7 @@ class Bar:
 
     def started(self, purpose: str) -> None:
         """One more release is being made: those before it are done."""
+        self.before_release()
         self._progress.update(self._task, description=purpose, completed=self._begun, refresh=True)
         self._begun += 1
 

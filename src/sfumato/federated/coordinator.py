@@ -4,7 +4,6 @@ And what its folder tells: the run that is going on or was left undone, and the 
 """
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from sfumato.errors import InputError
 from sfumato.federated.remote import RemoteSites, Transport
 from sfumato.federated.simulation import Reducer, walk_sites
 from sfumato.federated.sites import in_own_units, refuse_unless_own
-from sfumato.federated.store import Journal, read_journal, read_object, unreadable
+from sfumato.federated.store import Journal, read_journal, read_object, unreadable, write_whole
 from sfumato.federated.task import SitesTask, SparseSites, federated_task, odd_sites, refuse_unless_federated, too_small
 from sfumato.federated.terms import Terms
 from sfumato.hints import visible
@@ -214,9 +213,7 @@ def write_outcome(fitted: Any, folder: Path) -> dict[str, Any]:
 
 def write_json(found: dict[str, Any], folder: Path) -> None:
     """Write ``outcome.json`` in one step, so that nobody reads half of it."""
-    part = folder / "outcome.part"
-    part.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    os.replace(part, folder / "outcome.json")
+    write_whole(folder / "outcome.json", json.dumps(found, indent=1))
 
 
 GOES_ON = "the same command goes on with it, --anew gives it up"

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
@@ -11,15 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from sfumato.errors import InputError, PrivacyWarning
-from sfumato.federated.sites import (
-    Askable,
-    ComparedSites,
-    OwnUnits,
-    columns_of,
-    in_own_units,
-    refuse_unless_own,
-    run_in_own_units,
-)
+from sfumato.federated.sites import UNITS, Askable, ComparedSites, OwnUnits, in_own_units, refuse_unless_own
 from sfumato.federated.task import (
     SitesTask,
     SparseSites,
@@ -189,7 +181,8 @@ def walk_sites(
     Sites that have no units of their own in the end are noted in `lost`. At least `needed` must answer; `whole` says
     that each adds all its noise, not a share of it.
     """
-    inside = OwnUnits(sites, columns_of(task), needed) if own_units else sites
+    columns = int(getattr(task, "size", task.n_features))  # of two tables those of both
+    inside = OwnUnits(sites, columns, needed) if own_units else sites
     # shares cannot be told apart by site, and in units of their own sites differ by the noise of their centres
     compared = whole and not own_units
     watched = ComparedSites(inside, leave_out=leave_out and compared)
@@ -199,7 +192,7 @@ def walk_sites(
         fitted.local_ = inside.bounds
         for site in sites.sizes.keys() - inside.bounds.keys():
             lost.setdefault(site, "did not answer while it was asked for units of its own.")
-        return drive(run_in_own_units(task), curator)
+        return drive(cast(SitesTask, replace(cast(Any, task), bounds=UNITS)).run(), curator)
     return drive(run_sparse_sites(task, curator) if isinstance(task, SparseSites) else task.run(), curator)
 
 

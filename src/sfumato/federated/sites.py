@@ -19,7 +19,6 @@ from sfumato.bounds import Bounds, Grid, PartialBounds
 from sfumato.errors import InputError
 from sfumato.federated.task import SitesTask, SparseSites
 from sfumato.methods.sparse_sir import PrivateSparseSIR
-from sfumato.privacy.asking import Asking
 from sfumato.release import Release
 from sfumato.settings.federated import Sites, SitesLostError
 from sfumato.statistics.gradients import ResidualProduct
@@ -242,13 +241,3 @@ def in_own_units(task: SitesTask | SparseSites) -> SitesTask:
     if not isinstance(search, Location):
         raise InputError(NEEDS)
     return cast(SitesTask, replace(cast(Any, task), bounds=replace(search, standardises=True)))
-
-
-def columns_of(task: Any) -> int:
-    """Features whose units are looked for: of two tables those of both."""
-    return int(getattr(task, "size", task.n_features))
-
-
-def run_in_own_units(task: SitesTask | SparseSites) -> Asking[Any]:
-    """Walk the rest of the plan once every site has found its bounds: features have the units of their sites."""
-    return cast(SitesTask, replace(cast(Any, task), bounds=UNITS)).run()

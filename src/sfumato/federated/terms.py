@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from sfumato.bounds import PartialBounds
@@ -92,10 +92,9 @@ class Terms:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        budget = {"epsilon": self.budget.epsilon, "delta": self.budget.delta, "rho": self.budget.rho}
-        trust = {"kind": self.trust.kind, "sites": self.trust.sites, "honest": self.trust.honest}
-        shares = [list(share) for share in self.shares]
-        terms = {"run": self.run, "relation": self.relation, "budget": budget, "trust": trust, "shares": shares}
+        terms: dict[str, Any] = {"run": self.run, "relation": self.relation}
+        terms |= {"shares": [list(share) for share in self.shares]}
+        terms |= {"budget": asdict(self.budget), "trust": asdict(self.trust)}
         more: dict[str, Any] = {"rows_per_person": self.unit.rows} if self.unit != RECORD else {}
         return terms | more | ({"picks": dict(self.picks)} if self.picks else {})
 

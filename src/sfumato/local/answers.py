@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from sfumato.errors import InputError
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.events import Event
 from sfumato.privacy.ledger.memory import SEEDED, Entry
-from sfumato.privacy.noise import Noise, SecureNoise
+from sfumato.privacy.noise import Noise
 from sfumato.privacy.unit import RECORD, Unit
 from sfumato.records import is_finite
 from sfumato.typing import FloatArray, IntArray
@@ -27,7 +27,8 @@ class Randomiser(ABC):
     one value).
     """
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
+    kind: ClassVar[str]
 
     @property
     @abstractmethod
@@ -49,9 +50,11 @@ class Randomiser(ABC):
     def question(self) -> str:
         """What is asked, in words."""
 
-    @abstractmethod
     def form(self) -> dict[str, Any]:
         """The form as plain values, for a file."""
+        values = ((name, getattr(self, name)) for name in self.__slots__)
+        plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values}
+        return {"kind": self.kind} | plain
 
     @abstractmethod
     def randomize(self, y: Any, noise: Noise | None = None) -> "Answers":
@@ -152,8 +155,3 @@ def one_value_each(y: Any) -> FloatArray:
     if not is_finite(values):
         raise InputError(MISSING)
     return values
-
-
-def source_of(noise: Noise | None) -> Noise:
-    """The operating system's entropy unless a rehearsal asks for seeded noise."""
-    return SecureNoise() if noise is None else noise

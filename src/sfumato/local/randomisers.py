@@ -7,19 +7,19 @@ Gaussian, Laplace, or one of two points.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Any, ClassVar, Literal, assert_never
 
 import numpy as np
 from scipy.stats import norm
 
 from sfumato.cells import as_cells, is_number, keys_of, kinds_of
 from sfumato.errors import BudgetError, InputError
-from sfumato.local.answers import MISSING, Answers, Randomiser, one_value_each, source_of
+from sfumato.local.answers import MISSING, Answers, Randomiser, one_value_each
 from sfumato.privacy.accounting import gdp_mu
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.door import Asked, pass_on
 from sfumato.privacy.events import Event, Gaussian, Laplace, RandomisedResponse
-from sfumato.privacy.noise import Noise, randomised_response, rounded_gaussian, rounded_laplace
+from sfumato.privacy.noise import Noise, SecureNoise, randomised_response, rounded_gaussian, rounded_laplace
 from sfumato.records import Response, is_finite
 from sfumato.sources import encode_response
 from sfumato.typing import FloatArray, IntArray
@@ -70,6 +70,7 @@ class SliceRandomiser(Randomiser):
     3
     """
 
+    kind: ClassVar[str] = "slices"
     epsilon: float
     edges: tuple[float, ...] | None
     classes: tuple[Any, ...] | None
@@ -120,15 +121,6 @@ class SliceRandomiser(Randomiser):
     def question(self) -> str:
         return f"which of {self.n_slices} slices y lies in"
 
-    def form(self) -> dict[str, Any]:
-        return {
-            "kind": "slices",
-            "epsilon": self.epsilon,
-            "edges": None if self.edges is None else list(self.edges),
-            "classes": None if self.classes is None else list(self.classes),
-            "others": self.others,
-        }
-
     def slices(self, y: Any) -> IntArray:
         """The true slice of each value. For the device's own eyes."""
         if self.edges is not None:
@@ -143,7 +135,7 @@ class SliceRandomiser(Randomiser):
         return np.minimum(codes, self.n_slices - 1)
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
-        source, exact = source_of(noise), self.slices(y)
+        source, exact = noise or SecureNoise(), self.slices(y)
         values = randomised_response(source, exact, self.n_slices, self.epsilon)
         return Answers(pass_on(Asked(self, exact, self.n_slices - 1), values), self, source.rehearsal)
 
@@ -203,6 +195,7 @@ class ThresholdRandomiser(Randomiser):
     2
     """
 
+    kind: ClassVar[str] = "thresholds"
     epsilon: float
     thresholds: FloatArray
 
@@ -227,9 +220,6 @@ class ThresholdRandomiser(Randomiser):
     def question(self) -> str:
         return "whether y is at least a threshold"
 
-    def form(self) -> dict[str, Any]:
-        return {"kind": "thresholds", "epsilon": self.epsilon, "thresholds": self.thresholds.tolist()}
-
     def truths(self, y: Any) -> IntArray:
         """The true answer of each person. For the device's own eyes."""
         values = one_value_each(y)
@@ -238,7 +228,7 @@ class ThresholdRandomiser(Randomiser):
         return (values >= self.thresholds).astype(np.int64)
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
-        source, exact = source_of(noise), self.truths(y)
+        source, exact = noise or SecureNoise(), self.truths(y)
         values = randomised_response(source, exact, 2, self.epsilon)
         return Answers(pass_on(Asked(self, exact, 1.0), values), self, source.rehearsal)
 
@@ -305,6 +295,7 @@ class NumberRandomiser(Randomiser):
     16.9
     """
 
+    kind: ClassVar[str] = "numbers"
     lower: float
     upper: float
     epsilon: float
@@ -343,12 +334,11 @@ class NumberRandomiser(Randomiser):
         if mechanism == "auto":
             possible = options if self.delta > 0 else options[:2]
             return min(possible, key=lambda name: _worst_std(name, self.epsilon, self.delta))
-        for name in options:
-            if mechanism == name:
-                if name == "gaussian" and self.delta == 0:
-                    raise BudgetError("delta must be positive for Gaussian noise; choose 1e-6, or Laplace noise.")
-                return name
-        raise InputError(f"mechanism must be 'auto', 'gaussian', 'laplace' or 'two-point', got {mechanism!r}.")
+        if mechanism not in options:
+            raise InputError(f"mechanism must be 'auto', 'gaussian', 'laplace' or 'two-point', got {mechanism!r}.")
+        if mechanism == "gaussian" and self.delta == 0:
+            raise BudgetError("delta must be positive for Gaussian noise; choose 1e-6, or Laplace noise.")
+        return mechanism
 
     @property
     def event(self) -> Event:
@@ -370,9 +360,6 @@ class NumberRandomiser(Randomiser):
     def question(self) -> str:
         return f"y within [{self.lower:g}, {self.upper:g}], {self.mechanism} noise"
 
-    def form(self) -> dict[str, Any]:
-        return {"kind": "numbers", **{name: getattr(self, name) for name in self.__slots__}}
-
     @np.errstate(all="ignore")  # whatever the user asked numpy for, no value raises or warns
     def integers(self, y: Any) -> IntArray:
         """Clipped values on the grid. For the device's own eyes."""
@@ -381,7 +368,7 @@ class NumberRandomiser(Randomiser):
         return np.clip(units, -UNITS, UNITS).astype(np.int64)
 
     def randomize(self, y: Any, noise: Noise | None = None) -> Answers:
-        source, exact = source_of(noise), self.integers(y)
+        source, exact = noise or SecureNoise(), self.integers(y)
         units = pass_on(Asked(self, exact, 2.0 * UNITS), self._noisy(exact, source))
         middle, half = self.lower / 2 + self.upper / 2, self.upper / 2 - self.lower / 2
         return Answers(middle + half * units, self, source.rehearsal)

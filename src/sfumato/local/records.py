@@ -9,12 +9,12 @@ import numpy as np
 
 from sfumato.bounds import Bounds, Grid
 from sfumato.errors import InputError
-from sfumato.local.answers import MISSING, one_value_each, source_of
+from sfumato.local.answers import MISSING, one_value_each
 from sfumato.local.randomisers import SliceRandomiser
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.door import Asked, pass_on
 from sfumato.privacy.events import Gaussian
-from sfumato.privacy.noise import Noise, rounded_gaussian
+from sfumato.privacy.noise import Noise, SecureNoise, rounded_gaussian
 from sfumato.release import Release
 from sfumato.statistics.moments import joint_diameter
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
@@ -91,8 +91,7 @@ class RecordRandomiser:
     @np.errstate(all="ignore")  # whatever the user asked numpy for, no value raises or warns
     def randomize(self, x: Any, y: Any, noise: Noise | None = None) -> FloatArray:
         """The noisy answers (n, d) of n devices, each drawn on its own."""
-        source = source_of(noise)
-        units = self._units
+        source, units = noise or SecureNoise(), self._units
         scale = np.ceil(self.stds * units).astype(np.int64)
         exact = self._contributions(x, y)
         asked = Asked(self, exact, self.event.mu, 1.0 / scale)  # lengths in standard deviations of the noise

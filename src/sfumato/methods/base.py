@@ -166,6 +166,10 @@ class Projecting(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         inside = x if unseen is None else self.bounds_.cut(x, unseen, first)
         return inside if box is None else box.eased(inside, first)
 
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.directions_)
+
 
 class Deferred:
     """What subclasses and fits set; apart from `Spending`, whose annotations are parameters of estimators."""
@@ -268,10 +272,6 @@ class PrivateReducer(Projecting, Reporting, Spending):
         most = means.value + 2.0 * means.noise_std
         # Further columns are of a second table.
         return tuple(names[j] for j in getattr(self, "_binary", ()) if j < len(names) and most[j] < RARE)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.directions_)
 
 
 class Assessed:

@@ -76,13 +76,13 @@ class Explanation(Displayed):
         `signal` is an assumption about the study, not something read from it: an R squared of 0.9 is a strong
         relation, 0.5 a usual one, 0.2 a weak one.
         """
-        return self._forecast(self.budget, self.n_samples, signal, n_directions, self._draws(TOLD))
+        return self._forecast(self.fit, self.budget, self.n_samples, signal, n_directions, self._draws(TOLD))
 
     def records_for(self, target: float = TARGET, signal: float = 0.5, n_directions: int | None = None) -> float:
         """Number of records at which the expected loss is `target`; inf if no number below 10^12 will do."""
 
         def loss(n: float) -> float:
-            return self._forecast(self.budget, n, signal, n_directions, SOUGHT).loss
+            return self._forecast(self.fit, self.budget, n, signal, n_directions, SOUGHT).loss
 
         return records_needed(target, loss, float(max(self.n_samples, 100)))
 
@@ -91,7 +91,7 @@ class Explanation(Displayed):
 
         def loss(epsilon: float) -> float:
             budget = Budget.approximate(epsilon, self.budget.delta or 1e-6)
-            return self._forecast(budget, self.n_samples, signal, n_directions, SOUGHT).loss
+            return self._forecast(self.fit, budget, self.n_samples, signal, n_directions, SOUGHT).loss
 
         return epsilon_needed(target, loss)
 
@@ -105,10 +105,9 @@ class Explanation(Displayed):
         """Stand-ins of a forecast: of few records fits scatter widely, so as many as time allows."""
         return usual * min(max(30 // self.n_features, 1), MOST_DRAWS)
 
-    def _forecast(self, budget: Budget, n: float, signal: float, n_directions: int | None, draws: int) -> Forecast:
-        population = self._prospect.explaining(signal, n_directions)
-        rows = self.rows_per_person
-        return forecast(self.fit, budget, n, population, relation=self.relation, rows=rows, draws=draws)
+    def _forecast(self, fit: Any, budget: Budget, n: float, signal: float, k: int | None, draws: int) -> Forecast:
+        population, rows = self._prospect.explaining(signal, k), self.rows_per_person
+        return forecast(fit, budget, n, population, relation=self.relation, rows=rows, draws=draws)
 
     @property
     def label_loss(self) -> float:
@@ -231,9 +230,7 @@ class Explanation(Displayed):
         ]
 
     def _loss(self, fit: Any, budget: Budget) -> float:
-        population, rows = self._prospect.explaining(0.5), self.rows_per_person
-        draws = self._draws(COMPARED)
-        return forecast(fit, budget, self.n_samples, population, relation=self.relation, rows=rows, draws=draws).loss
+        return self._forecast(fit, budget, self.n_samples, 0.5, None, self._draws(COMPARED)).loss
 
     def warnings(self) -> list[str]:
         """What public numbers say will go wrong, in sentences; there may be nothing."""

@@ -211,7 +211,6 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         self.active_ = np.arange(x.shape[1])
         self.directions_, self.mean_ = found.direction[None, :], x.mean(axis=0)
         self.eigenvalues_ = np.array([found.explained(x, thresholds_of(answers).thresholds)])
-        self._n_features_out = 1
 
     def _solve(self, x: FloatArray, codes: IntArray, form: SliceRandomiser) -> None:
         """Ordinary, public dimension reduction on randomised labels."""
@@ -227,7 +226,6 @@ class LabelPrivateSIR(Projecting, DeviceEstimator):
         self.directions_[:, self.active_] = basis
         self.mean_ = x.mean(axis=0)
         self.eigenvalues_ = _explained(kept, codes, basis, form)
-        self._n_features_out = len(basis)
 
     def _screen(self, x: FloatArray, codes: IntArray) -> IntArray:
         n, p = x.shape

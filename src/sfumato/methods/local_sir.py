@@ -163,5 +163,4 @@ class LocalSIR(Projecting, DeviceEstimator):
             "whole record", "slice sums and second moment", device.event, 1.0, float(device.stds[0]), 1.0, "replace"
         )
         self.ledger_ = LocalLedger((entry,), float(self.delta), PROTECTS, noise.rehearsal, unit)
-        self._n_features_out = k
         return self

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -33,10 +32,6 @@ class Curve:
     def at(self, scores: FloatArray) -> FloatArray:
         """Values in between, linearly; constant beyond the ends."""
         return np.interp(scores, self.places, self.values)
-
-    def errors_at(self, scores: FloatArray) -> FloatArray:
-        """Standard errors of the same."""
-        return np.interp(scores, self.places, self.errors)
 
 
 PENALTIES = np.logspace(-2.0, 7.0, 37)
@@ -174,7 +169,8 @@ class Predicting:
             return np.asarray(self.classes)[self.predict_proba(X).argmax(axis=1)]
         assert picture.response_values is not None
         scores, curve = self._scores(X), mean_curve(picture, picture.response_values)
-        return (curve.at(scores), curve.errors_at(scores)) if return_std else curve.at(scores)
+        found = curve.at(scores)
+        return (found, np.interp(scores, curve.places, curve.errors)) if return_std else found
 
     @needs_numbers
     def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
@@ -193,7 +189,8 @@ class Predicting:
         picture, scores = self._picture(), self._scores(X)
         places, table = (picture.direction_edges[:-1] + picture.direction_edges[1:]) / 2.0, share_curves(picture)
         shares = np.zeros((len(scores), len(self.classes)))
-        for group, code in enumerate(self._codes()):
+        assert picture.response_values is not None
+        for group, code in enumerate(picture.response_values.astype(np.int64)):
             if code < len(self.classes):
                 shares[:, code] = np.interp(scores, places, table[:, group])
         return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300))
@@ -202,11 +199,6 @@ class Predicting:
         check_is_fitted(self)
         assert self.picture_ is not None
         return self.picture_
-
-    def _codes(self) -> NDArray[np.int64]:
-        values = self._picture().response_values
-        assert values is not None
-        return values.astype(np.int64)
 
     def _scores(self, X: Any) -> FloatArray:
         """Along the first direction, in its standard deviations."""

@@ -105,6 +105,7 @@ class _Sliced(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Slice y, sum per slice, whiten, take the eigenvectors of the method's kernel."""
 
     _needs_second_moments: ClassVar[bool] = True
+    _words: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, n_directions: int | str | None = None, n_slices: int = 10) -> None:
         self.n_directions = n_directions
@@ -138,14 +139,11 @@ class _Sliced(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         k, h = self.n_directions, self.n_slices
         if not is_whole(h, 2):
             raise InputError(f"n_slices must be an integer of at least 2, got {h!r}.")
-        if k is None or (isinstance(k, str) and k in self._words()):
+        if k is None or (isinstance(k, str) and k in self._words):
             return
         if not is_whole(k, 1, p):
-            words = "".join(f", {word!r}" for word in self._words())
+            words = "".join(f", {word!r}" for word in self._words)
             raise InputError(f"n_directions must be None{words} or an integer from 1 to {p}, got {k!r}.")
-
-    def _words(self) -> tuple[str, ...]:
-        return ()
 
     def _choose(self, values: FloatArray, n: int, n_slices: int) -> int:
         return len(values) if self.n_directions is None else min(int(self.n_directions), len(values))
@@ -206,9 +204,7 @@ class SIR(_Sliced):
     """
 
     _needs_second_moments: ClassVar[bool] = False
-
-    def _words(self) -> tuple[str, ...]:
-        return ("auto",)
+    _words: ClassVar[tuple[str, ...]] = ("auto",)
 
     def _choose(self, values: FloatArray, n: int, n_slices: int) -> int:
         visible = max(1, min(len(values), n_slices - 1))

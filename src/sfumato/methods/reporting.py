@@ -79,16 +79,22 @@ class Reporting:
 
 def draw_picture(picture: Picture, ax: Any = None) -> Any:
     """Heat map of the noisy counts on matplotlib axes (new ones if `ax` is None); returns the axes."""
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots(layout="constrained")[1]
+    ax = axes_of(ax)
     shown = picture.counts.clip(min=0.0).T
     mesh = ax.pcolormesh(picture.direction_edges, picture.response_edges, shown, cmap="viridis", edgecolors="face")
     ax.figure.colorbar(mesh, ax=ax, label=f"records, noise ± {picture.noise_std:.0f}")
     ax.set_xlabel("first direction, in standard deviations")
     ax.set_ylabel(response_label(picture))
     return ax
+
+
+def axes_of(ax: Any) -> Any:
+    """The matplotlib axes to draw on: new ones if none are given."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
 
 
 def response_label(picture: Picture) -> str:

@@ -33,7 +33,6 @@ from sfumato.methods.inputs import chosen_method, directions_of, share_of
 from sfumato.methods.prediction import Predicting
 from sfumato.methods.reporting import draw_picture
 from sfumato.privacy.asking import Asking
-from sfumato.privacy.budget import Budget
 from sfumato.privacy.ledger import Ledger
 from sfumato.privacy.parameters import budget_of, relation_of
 from sfumato.privacy.plan import Plan, Step
@@ -50,7 +49,7 @@ from sfumato.steps.picture import Picture, Snapshot
 from sfumato.steps.ranks import Ranking, Ranks
 from sfumato.steps.shape import RoughShape, Shape
 from sfumato.steps.sparsity import eliminate
-from sfumato.typing import FloatArray, Relation
+from sfumato.typing import FloatArray
 
 Solver = Literal["descent", "one-shot"]
 METHODS = ("auto", *get_args(Solver))
@@ -211,16 +210,6 @@ def _scale(whitening: Whitening) -> FloatArray:
     """Released standard deviation of each feature: the root of the diagonal of ``(W^T W)^-1``."""
     inverse = whitening.inverse
     return np.asarray(np.linalg.norm(inverse, axis=1) * whitening.source.half_width)
-
-
-def with_best_method(task: Task, budget: Budget, relation: Relation, noises: float = 1.0) -> Task:
-    """The task with the method of least expected loss, from public numbers: n, p, k, the budget and the schedule.
-
-    In a federation the noise of the sum has `noises` times the variance of a central fit's. Where the number of
-    records is private it is None, and `recommend` says what is best over all of them.
-    """
-    found = task.prospect().best(budget, task.n_records, relation, noises)
-    return replace(task, method=cast(Solver, found))
 
 
 PICTURE_SHARE = 0.05
@@ -489,7 +478,9 @@ class PrivateSIR(Predicting, LinkedReducer):
         budget = budget_of(self.epsilon, self.delta, self.rho)
         schedule = schedule_of(n_features, n_records, budget.mu(), response.categories is None)
         task = Task(n_features, n_records, response, directions, bounds, kind, share, schedule)
-        return task if method != "auto" else with_best_method(task, budget, relation_of(self.relation))
+        if method != "auto":
+            return task
+        return replace(task, method=cast(Solver, task.prospect().best(budget, n_records, relation_of(self.relation))))
 
     def _keep(self, outcome: Outcome, ledger: Ledger) -> None:
         super()._keep(outcome, ledger)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from sfumato.methods.about import (
     number_or,
     searching,
 )
-from sfumato.methods.base import known_of, open_session
+from sfumato.methods.base import known_of
 from sfumato.methods.inputs import chosen_method, directions_of, share_of
 from sfumato.methods.sir import PICTURE_SHARE, PICTURED, RELEASED, WORDS, Outcome, PrivateSIR, Task, solve, with_picture
 from sfumato.privacy.asking import Asking, drive, on_columns
@@ -39,7 +39,6 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Records, Response
 from sfumato.release import Release
 from sfumato.schema import array, known_number, optional, places, record
-from sfumato.sources import ResponseKind
 from sfumato.statistics.scores import SignResiduals
 from sfumato.steps.descent import FOUR_STEPS, Descent, Schedule
 from sfumato.steps.location import Located, settled
@@ -61,7 +60,7 @@ SHARES = {
     "shape": 0.10,
     "solve": 0.30,
 }
-"""Parts of the zCDP cost; relative, as in `pipeline.SHARES`."""
+"""Parts of the zCDP cost; relative, as in `sfumato.methods.sir.SHARES`."""
 SMALL = Schedule(shares=(1.0, 1.0, 1.0, 2.0), sized=(2, 3, 4), levels=(0.7, 0.7), fading=1.0, sparse=True)
 LARGE = replace(FOUR_STEPS, sparse=True)
 """For a few thousand records, where later steps gain less, and a larger part of the residuals is kept whole; and for
@@ -374,10 +373,6 @@ class PrivateSparseSIR(PrivateSIR):
         finish=check_support,
         attacks=_attacks,
     )
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None, *, response_kind: ResponseKind | None = None) -> Self:
-        """Find the features that matter and the directions; parameters as in `PrivateSIR.fit`."""
-        return self._fit(open_session(self, X, y, groups, response_kind))
 
     def _keep(self, outcome: Any, ledger: Ledger) -> None:
         found, screened = outcome

@@ -86,12 +86,13 @@ class Budget:
         >>> Budget.zcdp(0.5).mu(), round(1 / Budget.approximate(1, 1e-6).mu(), 4)
         (1.0, 4.2247)
         """
-        match self:
-            case Budget(epsilon=float(epsilon), delta=float(delta)):
-                return gdp_mu(epsilon, delta)
-            case Budget(rho=float(rho)):
-                return math.sqrt(2 * rho)
-        raise AssertionError("a Budget has epsilon and delta, or rho")
+        return gdp_mu(*self._pair) if self.rho is None else math.sqrt(2 * self.rho)
+
+    @property
+    def _pair(self) -> tuple[float, float]:
+        """Epsilon and delta, of a budget without rho."""
+        assert self.epsilon is not None and self.delta is not None
+        return self.epsilon, self.delta
 
     def per_row(self, rows: int) -> "Budget":
         """The budget of a Gaussian plan for one row, if `rows` rows of a person together must not cost more than this.
@@ -126,15 +127,13 @@ class Budget:
             raise BudgetError(f"{name} must be a whole number from 1 on, got {count!r}; give the most of any person.")
         if count == 1:
             return self
-        match self:
-            case Budget(epsilon=float(), delta=float(delta)):
-                epsilon = gdp_epsilon(self.mu() / int(count) ** power, delta)
-                if epsilon == 0.0:
-                    raise BudgetError(f"the budget {self.describe()} is too small for {count} {name}; raise it.")
-                return Budget.approximate(epsilon, delta)
-            case Budget(rho=float(rho)):
-                return Budget.zcdp(rho / int(count) ** (2.0 * power))
-        raise AssertionError("a Budget has epsilon and delta, or rho")
+        if self.rho is not None:
+            return Budget.zcdp(self.rho / int(count) ** (2.0 * power))
+        _, delta = self._pair
+        epsilon = gdp_epsilon(self.mu() / int(count) ** power, delta)
+        if epsilon == 0.0:
+            raise BudgetError(f"the budget {self.describe()} is too small for {count} {name}; raise it.")
+        return Budget.approximate(epsilon, delta)
 
     def allows(self, events: Sequence[Event]) -> bool:
         """Whether the events together stay within the budget, up to 1e-12 relative for the rounding of sums.
@@ -152,12 +151,10 @@ class Budget:
         >>> Budget.zcdp(0.5).used([Gaussian(0.6)])
         0.36
         """
-        match self:
-            case Budget(epsilon=float(epsilon), delta=float(delta)):
-                return total_epsilon(events, delta) / epsilon
-            case Budget(rho=float(rho)):
-                return total_rho(events) / rho
-        raise AssertionError("a Budget has epsilon and delta, or rho")
+        if self.rho is not None:
+            return total_rho(events) / self.rho
+        epsilon, delta = self._pair
+        return total_epsilon(events, delta) / epsilon
 
     def describe(self) -> str:
         """The budget in words, for reports and messages.

@@ -18,15 +18,11 @@ from sfumato.typing import FloatArray, IntArray, Relation
 Array = TypeVar("Array", bound=NDArray[Any])
 
 
-class SumDoor(Protocol):
-    """Answers questions whose answer is a noisy sum; enough for most steps."""
+class Door(Protocol):
+    """Answers sums and selections."""
 
     def answer(self, query: BoundedSum, name: str) -> Release:
         """The noisy sum for the plan's line `name`, which is thereby used up."""
-
-
-class Door(SumDoor, Protocol):
-    """Answers sums and selections."""
 
     def select(self, query: BoundedSum, name: str) -> IntArray:
         """Which coordinates of the sum are largest, privately, best first; the sums themselves stay inside."""

@@ -17,7 +17,7 @@ from sfumato.errors import BudgetError, InputError
 from sfumato.forecast.loss import Forecast, forecast
 from sfumato.forecast.populations import WIDEST, Population
 from sfumato.methods.explanation import Explanation
-from sfumato.methods.reporting import Origin, response_label
+from sfumato.methods.reporting import Origin, axes_of, response_label
 from sfumato.methods.sir import PrivateSIR
 from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.report import svg, words
@@ -214,7 +214,7 @@ def plot_loadings(estimator: Any, direction: int = 1, ax: Any = None) -> Any:
     rows = document.loadings[:20][::-1]
     values = [row.values[direction - 1] for row in rows]
     errors = [row.errors[direction - 1] for row in rows]
-    axes = _axes(ax)
+    axes = axes_of(ax)
     clear = [not document.has_errors or abs(v) > 2 * e for v, e in zip(values, errors, strict=True)]
     axes.barh([row.feature for row in rows], values, color=[BAR if each else PLAIN for each in clear])
     if document.has_errors:
@@ -229,7 +229,7 @@ def plot_eigenvalues(estimator: Any, ax: Any = None) -> Any:
     spectrum = build_document(estimator, forecasts=False).spectrum
     if spectrum is None:
         raise InputError(f"{type(estimator).__name__} keeps no spectrum to draw; plot its loadings.")
-    axes = _axes(ax)
+    axes = axes_of(ax)
     places = range(1, len(spectrum.values) + 1)
     axes.bar(places, spectrum.values, color=[BAR if i <= spectrum.chosen else PLAIN for i in places])
     if svg.exact(spectrum.edge):
@@ -246,7 +246,7 @@ def plot_forecast(estimator: Any, ax: Any = None) -> Any:
     seen = build_document(estimator).what_if
     if seen is None:
         raise InputError("there is no forecast for this fit: its method has none, or the number of records is private.")
-    axes = _axes(ax)
+    axes = axes_of(ax)
     for i, (size, losses) in enumerate(zip(seen.sizes, seen.losses, strict=True)):
         colour, line = (BAR, "-") if i == seen.here[0] else (PLAIN, "-" if i else ":")
         axes.plot(seen.budgets, losses, line, marker="o", color=colour, label=f"{size:,} records")
@@ -259,14 +259,6 @@ def plot_forecast(estimator: Any, ax: Any = None) -> Any:
     axes.set_ylabel("expected distance")
     axes.legend(frameon=False)
     return axes
-
-
-def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]
 
 
 def _left(ledger: Ledger) -> str:

@@ -60,12 +60,10 @@ class PrincipalFlow:
         """The eigenvector; the number of records is read off the first release where it is private."""
         p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
         n, query = lengths.total, Moments(grid, lengths.radius, CENTRE_WEIGHT)
-        flow = yield from rayleigh_flow(
-            query, lambda released: principal_pair(released.value, p, n), n, sparsity=self.sparsity
-        )
-        mean, covariance = mean_and_covariance(flow.last.value, p, n)
-        noise_std = float(flow.last.noise_std[-1]) / n
-        return along(flow.vector, np.clip(mean, -1.0, 1.0), covariance, noise_std, lengths.kept, n)
+        v, last = yield from rayleigh_flow(query, lambda r: principal_pair(r.value, p, n), n, sparsity=self.sparsity)
+        mean, covariance = mean_and_covariance(last.value, p, n)
+        noise_std = float(last.noise_std[-1]) / n
+        return along(v, np.clip(mean, -1.0, 1.0), covariance, noise_std, lengths.kept, n)
 
 
 def along(

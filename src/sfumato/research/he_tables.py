@@ -99,23 +99,15 @@ def printed_methods(
 ) -> dict[str, FloatArray]:
     """FSIR-IID and FSIR-MVG as printed."""
     sites = list(zip(np.split(x, clients), np.split(slice_of, clients), strict=True))
-    rng, found = np.random.default_rng(seed), {}
+    told, rng = (sites, k, site.slices, site.epsilon, site.delta), np.random.default_rng(seed)
     mechanisms: tuple[Literal["iid", "mvg"], ...] = ("iid", "mvg")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
-        for name in mechanisms:
-            found[f"{name.upper()} as printed"] = fsir_paper(
-                sites,
-                k,
-                site.slices,
-                site.epsilon,
-                site.delta,
-                name,
-                truncation=site.truncation,
-                smallest=site.smallest,
-                rng=rng,
+    with warnings.catch_warnings(action="ignore", category=PrivacyWarning):
+        return {
+            f"{name.upper()} as printed": fsir_paper(
+                *told, name, truncation=site.truncation, smallest=site.smallest, rng=rng
             )[0]
-    return found
+            for name in mechanisms
+        }
 
 
 @lru_cache(maxsize=1)
@@ -224,8 +216,7 @@ def threshold_of(p: int, n: float, slices: int) -> float:
 def filtered(x: FloatArray, slice_of: IntArray, clients: int, slices: int, p: int) -> IntArray:
     """Which features of x, the first of p, the plain CCMD filter keeps, perhaps none; each is judged by itself."""
     sites = list(zip(np.split(x, clients), np.split(slice_of, clients), strict=True))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with warnings.catch_warnings(action="ignore", category=PrivacyWarning):
         return ccmd(sites, slices, threshold_of(p, len(x) / clients, slices))
 
 

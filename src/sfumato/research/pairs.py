@@ -79,14 +79,14 @@ class CanonicalFlowTask(Compared, CanonicalTask):
         p, size = self.n_features, self.size
         grid = located.grid
         query = whole((yield from clipped(grid)))
-        flow = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, size, p, n), n)
-        A, B = canonical_pair(flow.last.value, size, p, n)
-        quotient = float(flow.vector @ A @ flow.vector) / max(float(flow.vector @ B @ flow.vector), 1e-300)
-        weights = flow.vector / grid.half_width
+        v, last = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, size, p, n), n)
+        A, B = canonical_pair(last.value, size, p, n)
+        quotient = float(v @ A @ v) / max(float(v @ B @ v), 1e-300)
+        weights = v / grid.half_width
         correlation = np.clip([quotient], 0.0, 1.0)
         choice = Choice(1, correlation, np.nan, True)
         pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
-        return located, grid.centre + mean_and_covariance(flow.last.value, size, n)[0] * grid.half_width, pair, None
+        return located, grid.centre + mean_and_covariance(last.value, size, n)[0] * grid.half_width, pair, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,8 @@ def discriminate_by_flow(whitening: Whitening, ranks: Ranks, n_codes: int, n: fl
         moments = class_moments(released, ranks, used, n)[0]
         return moments.between, moments.within
 
-    flow = yield from rayleigh_flow(query, pair, n)
-    moments, mean = class_moments(flow.last, ranks, used, n)
-    v = flow.vector
+    v, last = yield from rayleigh_flow(query, pair, n)
+    moments, mean = class_moments(last, ranks, used, n)
     part = float(v @ moments.between @ v) / max(float(v @ moments.covariance @ v), 1e-300)
     explained = np.clip([part], 0.0, 1.0)
     noise_std = float(np.sqrt((moments.shares * moments.mean_noise**2).mean()))

@@ -19,9 +19,9 @@ from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import OnColumns, Part
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
+from sfumato.steps.pca import some
 from sfumato.steps.ranks import Ranks
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
-from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
 STEPS = 3
@@ -132,11 +132,6 @@ def moments_of(grid: Grid, sliced: Ranks) -> SlicedMoments:
     return SlicedMoments(box(grid), sliced.bins, np.arange(h), h)
 
 
-def some_columns(grid: Grid, columns: IntArray) -> Grid:
-    """The grid of some features."""
-    return Grid(grid.centre[columns], grid.half_width[columns])
-
-
 def pencil(grid: Grid, sliced: Ranks, n: float) -> Asking[Pencil]:
     """Slice sums and second moment, released once; kernel and covariance follow without further cost.
 
@@ -202,11 +197,6 @@ def leading(pencil: Pencil, size: int) -> Pencil:
     return paired(kernel, covariance, pencil.mean[:size], pencil.means[:size], 0.0)
 
 
-def training_half(query: BoundedSum) -> Part:
-    """The question to the half of the records that candidates are made from; which half is a hash of the record."""
-    return Part(query, 0, 2)
-
-
 def choose_size(grid: Grid, sliced: Ranks, peeled: IntArray, n: float, k: int | None) -> Asking[int]:
     """How many of the peeled features, best first: the candidate whose projections differ most between slices.
 
@@ -214,8 +204,8 @@ def choose_size(grid: Grid, sliced: Ranks, peeled: IntArray, n: float, k: int | 
     its own records the largest candidate would win, since what is between slices grows with every feature. Both
     questions are charged in full, so that it does not matter which half a replaced record was in.
     """
-    some = some_columns(grid, peeled)
-    released = yield from ask(training_half(OnColumns(moments_of(some, sliced), peeled)), "training")
+    kept = some(grid, peeled)
+    released = yield from ask(Part(OnColumns(moments_of(kept, sliced), peeled), 0, 2), "training")
     pencil = solve_pencil(released, len(peeled), sliced.probabilities, n / 2.0)
     wanted = k or bic_dimension(pencil.values, n / 2.0, len(sliced.probabilities))
     sizes = range(min(wanted, len(peeled)), len(peeled) + 1)
@@ -224,7 +214,7 @@ def choose_size(grid: Grid, sliced: Ranks, peeled: IntArray, n: float, k: int | 
         directions = np.zeros((len(peeled), sizes[0]))
         directions[:size] = leading(pencil, size).vectors[:, : sizes[0]]
         candidates.append(directions)
-    query = CandidateSums(some, sliced.bins, tuple(candidates), RADIUS * float(np.sqrt(sizes[0])))
+    query = CandidateSums(kept, sliced.bins, tuple(candidates), RADIUS * float(np.sqrt(sizes[0])))
     return sizes[int((yield from pick(Part(OnColumns(query, peeled), 1, 2), "validation"))[0])]
 
 
@@ -268,7 +258,7 @@ def peel_kernel(grid: Grid, sliced: Ranks, half: bool = False) -> Asking[IntArra
     With `half` only the half of the records is asked that `choose_size` makes its candidates from.
     """
     query = SliceSums(grid, sliced.bins)
-    return (yield from pick(training_half(query) if half else query, "peel"))
+    return (yield from pick(Part(query, 0, 2) if half else query, "peel"))
 
 
 def start(pencil: Pencil, support: IntArray, k: int) -> Iterate:
@@ -305,7 +295,8 @@ def descend_rows(
     return state
 
 
-def _pace(state: Iterate) -> float:
+def pace_of(state: Iterate) -> float:
+    """The length of a step: a quarter of what the largest curvature allows."""
     return 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
 
 
@@ -316,7 +307,7 @@ def _gradient(grid: Grid, sliced: Ranks, state: Iterate, n: float) -> ProductRow
     table = -(state.means.T @ state.directions) - PENALTY * (state.mean @ state.directions @ excess)
     whole = np.zeros((grid.n_features, k))
     whole[state.support] = state.directions
-    offset = whole * n / (2.0 * _pace(state))
+    offset = whole * n / (2.0 * pace_of(state))
     coefficients = PENALTY * state.directions @ excess
     return ProductRows(
         grid, sliced.bins, table, state.support, coefficients, GRADIENT_RADIUS * float(np.sqrt(k)), offset
@@ -324,7 +315,7 @@ def _gradient(grid: Grid, sliced: Ranks, state: Iterate, n: float) -> ProductRow
 
 
 def _stepped(state: Iterate, support: IntArray, query: ProductRows, released: Release, n: float) -> Iterate:
-    pace = 2.0 * _pace(state) / n
+    pace = 2.0 * pace_of(state) / n
     assert query.offset is not None
     return _moved(state, support, pace * (query.offset[support] - released.value))
 

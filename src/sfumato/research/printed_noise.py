@@ -15,7 +15,17 @@ from sfumato.methods.about import PARAMETERS, About, Attack
 from sfumato.methods.base import Session
 from sfumato.privacy.curator import PaperCurator
 from sfumato.records import Response
-from sfumato.research.pencil import PENALTY, Iterate, Pencil, arctan_edges, class_slices, cut, moments_of, paired
+from sfumato.research.pencil import (
+    PENALTY,
+    Iterate,
+    Pencil,
+    arctan_edges,
+    class_slices,
+    cut,
+    moments_of,
+    pace_of,
+    paired,
+)
 from sfumato.research.sums import CandidateSums, IndexProducts, ProductRows, SliceSums
 from sfumato.schema import Reader, word
 from sfumato.settings import adder_of
@@ -190,8 +200,7 @@ def printed_descent(
     door: PaperCurator, grid: Grid, sliced: Ranks, state: Iterate, n: int, picks: int | None, first: bool = False
 ) -> Iterate:
     """Algorithm 2 (`picks` None) or 3 with the noise of its lemma; every step sees its own part of the records."""
-    eta = 0.25 / max(PENALTY * float(np.linalg.eigvalsh(state.covariance)[-1]), 1e-12)
-    k = state.directions.shape[1]
+    eta, k = pace_of(state), state.directions.shape[1]
     noise = step_noise(n, grid.n_features, k, eta, door.epsilon, door.delta, picks, first)
     for t in range(noise.steps):
         queries, moved = _gradient(grid, sliced, state, eta, (t, noise.steps))

@@ -172,14 +172,6 @@ def canonical_pair(sums: FloatArray, size: int, first: int, n: float) -> tuple[F
     return crossed, covariance - crossed
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """The vector (p,), of length one, and the release of the last step."""
-
-    vector: FloatArray
-    last: Release
-
-
 def plan_flow(share: float, sensitivity: str) -> tuple[Line, ...]:
     """The lines `rayleigh_flow` will use: one for the initial vector, one for each step."""
     each = share / (STEPS + 1)
@@ -187,8 +179,12 @@ def plan_flow(share: float, sensitivity: str) -> tuple[Line, ...]:
     return tuple(Line(f"flow {t}", name, each, sensitivity) for t, name in enumerate(names))
 
 
-def rayleigh_flow(query: BoundedSum, pair: Pair, n: float, *, sparsity: int | None = None) -> Asking[Flow]:
-    """Leading generalised eigenvector; with `sparsity` only that many entries are kept at each step.
+def rayleigh_flow(
+    query: BoundedSum, pair: Pair, n: float, *, sparsity: int | None = None
+) -> Asking[tuple[FloatArray, Release]]:
+    """Leading generalised eigenvector (p,), of length one, and the release of the last step.
+
+    With `sparsity` only that many entries are kept at each step.
 
     `query` ends with the upper triangle of a second moment, so that the noise of its last entry, on the diagonal, is
     that of the matrices.
@@ -202,16 +198,15 @@ def rayleigh_flow(query: BoundedSum, pair: Pair, n: float, *, sparsity: int | No
             v = truncated(initial_vector(A, B, edge, edge / len(A)), sparsity)
         else:
             v = flow_step(v, A, B, STEP / max(float(np.linalg.norm(B, 2)), 1e-12), sparsity)
-    return Flow(v, released)
+    return v, released
 
 
 def truncated(v: FloatArray, sparsity: int | None) -> FloatArray:
     """The largest entries of a vector, to unit length."""
     if sparsity is None or sparsity >= len(v):
         return v
-    kept = np.zeros_like(v)
-    largest = np.argsort(-np.abs(v), kind="stable")[:sparsity]
-    kept[largest] = v[largest]
+    kept = v.copy()
+    kept[np.argsort(-np.abs(v), kind="stable")[sparsity:]] = 0.0
     return np.asarray(kept / max(float(np.linalg.norm(kept)), 1e-300))
 
 

@@ -40,7 +40,6 @@ from sfumato.research.pencil import (
     plan_steps,
     plan_validation,
     solve_pencil,
-    some_columns,
     start,
 )
 from sfumato.research.printed_noise import (
@@ -77,6 +76,7 @@ from sfumato.steps.descent import Fit
 from sfumato.steps.dimension import Choice
 from sfumato.steps.links import Links
 from sfumato.steps.location import settled
+from sfumato.steps.pca import some
 from sfumato.steps.ranks import Ranks
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, is_whole
@@ -154,7 +154,7 @@ def tight(task: PaperTask) -> Asking[tuple[Outcome, IntArray]]:
         support = support[:size]
     if task.method in FLOWS:
         return (yield from _within(task, support, _flow(task, sliced, support, n)))
-    found = yield from _within(task, support, pencil(some_columns(grid, support), sliced, n))
+    found = yield from _within(task, support, pencil(some(grid, support), sliced, n))
     k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.probabilities)), len(support))
     state = start(found, support, k)
     if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
@@ -169,11 +169,11 @@ def _within(task: PaperTask, support: IntArray, step: Asking[T]) -> Asking[T]:
 
 def _flow(task: PaperTask, sliced: Ranks, support: IntArray, n: float) -> Asking[tuple[Outcome, IntArray]]:
     """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
-    grid, p = some_columns(task.grid, support), len(support)
-    query = moments_of(grid, sliced)
+    p, shares = len(support), sliced.probabilities
+    query = moments_of(some(task.grid, support), sliced)
     sparsity = task.picks if task.is_sparse else None
-    flow = yield from rayleigh_flow(query, lambda r: matrices(r, p, sliced.probabilities, n)[:2], n, sparsity=sparsity)
-    return along(task, flow.vector, solve_pencil(flow.last, p, sliced.probabilities, n), support, sliced)
+    v, last = yield from rayleigh_flow(query, lambda r: matrices(r, p, shares, n)[:2], n, sparsity=sparsity)
+    return along(task, v, solve_pencil(last, p, shares, n), support, sliced)
 
 
 def along(
@@ -190,7 +190,8 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Ranks) ->
     grid, k = task.grid, state.directions.shape[1]
     raw = np.zeros((task.n_features, k))
     raw[state.support] = state.directions / grid.half_width[state.support, None]
-    directions = _orthonormal(raw)
+    # Noise may have made columns dependent, never the rows.
+    directions = orthonormal_rows((raw / np.maximum(np.linalg.norm(raw, axis=0), 1e-300)).T)
     values = np.clip(found.values, 0.0, 1.0)
     choice = Choice(k, np.sqrt(values), math.nan, task.n_directions is not None)
     links = Links(np.sqrt(values), state.directions, np.zeros((0, k)))
@@ -198,11 +199,6 @@ def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Ranks) ->
     located = settled(task.bounds, task.n_features)
     outcome = Outcome(directions, fit, sliced, located, grid.centre, grid.half_width, None)
     return outcome, np.sort(state.support)
-
-
-def _orthonormal(columns: FloatArray) -> FloatArray:
-    """Orthonormal rows with the span of the columns; noise may have made columns dependent, never the rows."""
-    return orthonormal_rows((columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)).T)
 
 
 def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
@@ -225,9 +221,9 @@ def printed(
     sliced = printed_slices(door, task.response, *task.slicing, first)
     support = printed_peel(door, grid, sliced, n, task.peeled) if task.is_sparse else np.arange(task.n_features)
     inner = replace(door, setting=_Columns(door, support), _kept=[]) if task.is_sparse else door
-    found = printed_pencil(inner, some_columns(grid, support), sliced, n, halves=2 if task.is_sparse else 1)
+    found = printed_pencil(inner, some(grid, support), sliced, n, halves=2 if task.is_sparse else 1)
     if task.method in FLOWS:
-        queries = [moments_of(some_columns(grid, support), sliced), ResponseHistogram(sliced.bins)]
+        queries = [moments_of(some(grid, support), sliced), ResponseHistogram(sliced.bins)]
         scales = KERNEL * len(support), COVARIANCE * len(support)
         vector = printed_flow(
             inner,

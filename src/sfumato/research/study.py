@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -209,13 +209,10 @@ class Item:
     study: str = ""
 
 
-def _items() -> Iterator[Item]:
-    for line in lines_of("catalogue.csv"):
-        verdict: Verdict = line["verdict"]  # type: ignore[assignment]
-        yield Item(PAPERS[line["paper"]], line["name"], verdict, line["why"], line["study"])
-
-
-ITEMS = tuple(_items())
+ITEMS = tuple(
+    Item(PAPERS[line["paper"]], line["name"], cast(Verdict, line["verdict"]), line["why"], line["study"])
+    for line in lines_of("catalogue.csv")
+)
 """In the order of the papers."""
 
 

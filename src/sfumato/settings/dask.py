@@ -116,8 +116,15 @@ class DaskAdder:
             return given[-1]
 
         try:
-            with _mapped_failures():
-                yield submit
+            yield submit
+        except SfumatoError:
+            raise
+        except (KilledWorker, FutureCancelledError, OSError, TimeoutError) as error:
+            raise ClusterError(
+                f"cluster: workers or the scheduler were lost ({type(error).__name__}); start them again and fit again."
+            ) from None
+        except Exception as error:  # their own text may hold the arguments of a task
+            raise ClusterError(f"cluster: Dask failed ({type(error).__name__}); its own log says why.") from None
         finally:
             for future in given:
                 future.release()
@@ -287,18 +294,3 @@ def local_cluster(workers: int = 2, threads: int = 1, **options: Any) -> Iterato
 def _total(sums: Sequence[IntArray]) -> IntArray:
     """Runs on a worker: what its tasks found, added up."""
     return reduce(add, sums)
-
-
-@contextmanager
-def _mapped_failures() -> Iterator[None]:
-    """A cluster's complaints as ours; theirs may hold the arguments of a task."""
-    try:
-        yield
-    except SfumatoError:
-        raise
-    except (KilledWorker, FutureCancelledError, OSError, TimeoutError) as error:
-        raise ClusterError(
-            f"cluster: workers or the scheduler were lost ({type(error).__name__}); start them again and fit again."
-        ) from None
-    except Exception as error:
-        raise ClusterError(f"cluster: Dask failed ({type(error).__name__}); its own log says why.") from None

@@ -4,10 +4,8 @@ A task names files, parts of them and a question, all as plain JSON; records are
 memory. What it gives back is an exact sum without noise, which is why the cluster belongs to the curator.
 """
 
-import hashlib
 import json
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -20,8 +18,8 @@ from sfumato.statistics.wire import Decoder
 from sfumato.sums import BoundedSum
 from sfumato.typing import IntArray
 
-_SOURCES = 2
-"""Sources a worker keeps open: one, and the same with the first rows of each person."""
+_SOURCES, _QUESTIONS = 2, 4
+"""Sources a worker keeps open: one, and the same with the first rows of each person; and the questions about each."""
 
 _FAILED = "cluster: a worker failed ({}); see that it can read the data and has the same version of sfumato."
 
@@ -110,20 +108,14 @@ class _Opened:
     """
 
     def __init__(self, source: Source) -> None:
-        self.source = source
-        self._decoder = Decoder()
-        self._asked: OrderedDict[str, BoundedSum] = OrderedDict()
-        self._lock = threading.Lock()
+        decoder = Decoder()
+        self.source, self._lock = source, threading.Lock()
+        self._read = lru_cache(_QUESTIONS)(lambda question: decoder.query(json.loads(question)))
 
     def query(self, question: str) -> BoundedSum:
         """The question as a sum; read once for all tasks that ask it."""
-        digest = hashlib.sha256(question.encode()).hexdigest()
         with self._lock:
-            if digest not in self._asked:
-                self._asked[digest] = self._decoder.query(json.loads(question))
-            if len(self._asked) > 4:
-                self._asked.popitem(last=False)
-            return self._asked[digest]
+            return self._read(question)
 
 
 _opening = threading.Lock()

@@ -85,9 +85,8 @@ class SlicedMoments(BoundedSum):
         z = self.whitening.integers(records)[:, :-1]
         one_hot = np.zeros((len(z), self.n_slices))
         one_hot[np.arange(len(z)), self.slice_of[self.bins.index(records)]] = 1.0
-        pairs = np.dot(z.T, z)[
-            upper_pairs(z.shape[1])
-        ]  # not @, which holds the interpreter's lock where a result is small
+        # not @, which holds the interpreter's lock where a result is small
+        pairs = np.dot(z.T, z)[upper_pairs(z.shape[1])]
         sizes = one_hot.sum(axis=0)[: self._counts]
         return as_integers(np.concatenate([np.dot(one_hot.T, z).ravel(), pairs, sizes]))
 

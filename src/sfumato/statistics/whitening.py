@@ -102,10 +102,8 @@ class Whitening:
         p, n = len(self.mean), len(records)
         matrix, scale = self.integer_matrix, self.matrix_unit * self.unit / 2.0**self.source.bits
         mean = np.rint(np.clip(self.mean, -1.0, 1.0) * 2.0**self.source.bits)
-        shift, reach = (
-            (matrix @ mean)[:, None],
-            scale * 2.0 ** (self.source.bits + 1) * np.abs(matrix).sum(axis=1).max(),
-        )
+        shift = (matrix @ mean)[:, None]
+        reach = scale * 2.0 ** (self.source.bits + 1) * np.abs(matrix).sum(axis=1).max()
         found = _Whitened(np.full((p + 1, n), self.unit, dtype=np.int16), np.empty(n, dtype=np.uint32))
         for here, x in self.source.blocks(records.x):
             z = matrix @ x.T

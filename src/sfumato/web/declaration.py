@@ -114,9 +114,8 @@ class Declaration:
             "out": folder / "result",
         }
         said = [f"--{name}={value}" for name, value in options.items() if value is not None]
-        said += [f"--features={names}" for names in _listed(self.features)]
-        said += [f"--second={names}" for names in _listed(self.second)]
-        said += [f"--classes={names}" for names in _listed(self.classes)]
+        for option, given in (("features", self.features), ("second", self.second), ("classes", self.classes)):
+            said += [f"--{option}={names}" for names in _listed(given)]
         said += [f"--categorical={name}={'|'.join(values)}" for name, values in self.categorical.items()]
         said += ["--drop-missing"] if self.drop_missing else []
         said += ["--no-picture"] if self.has_picture is False else []

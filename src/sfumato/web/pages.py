@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
@@ -344,8 +345,8 @@ class Pages:
 
     def _page(self, name: str, status: int = 200, **content: Any) -> HTMLResponse:
         common = {"form_token": self._token, "folder": self._desk.folder.name, "account_file": self._desk.account.name}
-        if "mistakes" in content:
-            content |= {"fields": _Blank(content["fields"]), "wrong": _Blank(content["mistakes"])}
+        if "mistakes" in content:  # fields that were not filled in are empty
+            content |= {"fields": defaultdict(str, content["fields"]), "wrong": defaultdict(str, content["mistakes"])}
         page = templates("sfumato.web", "templates").get_template(f"{name}.html.jinja").render(**common, **content)
         return HTMLResponse(svg.printable(page), status)
 
@@ -365,13 +366,6 @@ class Pages:
                 return PlainTextResponse(describe_unexpected(error) + "\n", 500)
 
         return careful
-
-
-class _Blank(dict[str, str]):
-    """Fields of a form; those that were not filled in are empty."""
-
-    def __missing__(self, field: str) -> str:
-        return ""
 
 
 def _load_library() -> None:

@@ -161,17 +161,10 @@ def entry_to(entry: Entry) -> dict[str, Any]:
 def entry_from(data: Any) -> Entry:
     """The entry, or `BadLineError`."""
     given = _object(data, "entry")
-    return Entry(
-        purpose=_text(given.get("purpose"), "purpose"),
-        query=_text(given.get("query"), "query"),
-        event=event_from(given.get("event")),
-        sensitivity=_number(given.get("sensitivity"), "sensitivity"),
-        noise_std=_number(given.get("noise_std"), "noise_std"),
-        share=_number(given.get("share"), "share"),
-        relation=relation_from(given.get("relation")),
-        at=_text(given.get("at"), "at"),
-        unit=_unit(given.get("unit", "record")),
-    )
+    values: dict[str, Any] = {name: _text(given.get(name), name) for name in ("purpose", "query", "at")}
+    values |= {name: _number(given.get(name), name) for name in ("sensitivity", "noise_std", "share")}
+    event, relation = event_from(given.get("event")), relation_from(given.get("relation"))
+    return Entry(**values, event=event, relation=relation, unit=_unit(given.get("unit", "record")))
 
 
 def budget_to(budget: Budget) -> dict[str, float]:
@@ -230,10 +223,9 @@ def _text(value: Any, name: str) -> str:
 
 
 def _unit(value: Any) -> Unit:
+    text = _text(value, "unit")
     try:
-        return unit_from(_text(value, "unit"))
-    except BadLineError:
-        raise
+        return unit_from(text)
     except ValueError:
         raise BadLineError("its unit is neither a record nor a person") from None
 
