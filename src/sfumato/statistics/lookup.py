@@ -1,17 +1,14 @@
 """Which of few sorted edges a number lies between, by a table instead of a binary search."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
 from sfumato.typing import FloatArray, IntArray
 
 Side = Literal["left", "right"]
-_Cells = Callable[[FloatArray | IntArray], IntArray]
-"""From numbers to so many cells, a function that never falls."""
 _EVEN, _LEADING = 2**12, 2**16
 """Cells of equal width, and by leading bits: most of these are where no number is, and take no room in the cache."""
 _MOST = 8
@@ -30,6 +27,46 @@ def places(edges: FloatArray, values: FloatArray | IntArray, side: Side = "left"
     """
     table = None if len(values) < _FEW else _table(np.ascontiguousarray(edges, dtype=np.float64).tobytes())
     return np.searchsorted(edges, values, side) if table is None else table.places(values, side)
+
+
+class _Cells(Protocol):
+    """A function from numbers to so many cells that never falls."""
+
+    @property
+    def count(self) -> int: ...
+
+    def of(self, values: FloatArray | IntArray) -> IntArray: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Even:
+    """Cells of equal width from `first` on: a difference, a multiple and a floor, all of them rounded monotonely."""
+
+    first: float
+    scale: float
+    count: int = _EVEN
+
+    def of(self, values: FloatArray | IntArray) -> IntArray:
+        with np.errstate(over="ignore"):
+            position = np.subtract(values, self.first, dtype=np.float64)
+            position *= self.scale
+        np.clip(position, 0.0, self.count - 1.0, out=position)
+        return position.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leading:
+    """Cells by the leading bits: a few to each octave."""
+
+    first: int
+    shift: int
+    count: int = _LEADING
+
+    def of(self, values: FloatArray | IntArray) -> IntArray:
+        bits = _ordered(values)
+        bits >>= self.shift
+        bits -= self.first
+        return np.clip(bits, 0, self.count - 1, out=bits)
 
 
 def _ordered(values: FloatArray | IntArray) -> IntArray:
@@ -56,16 +93,16 @@ class _Table:
     own: FloatArray
 
     @classmethod
-    def of(cls, edges: FloatArray, cells: _Cells, count: int) -> "_Table":
-        cell = cells(edges)
-        counts = np.bincount(cell, minlength=count)
+    def of(cls, edges: FloatArray, cells: _Cells) -> "_Table":
+        cell = cells.of(edges)
+        counts = np.bincount(cell, minlength=cells.count)
         below = np.cumsum(counts) - counts
-        own = np.full((int(counts.max()), count), np.inf)
+        own = np.full((int(counts.max()), cells.count), np.inf)
         own[np.arange(len(edges)) - below[cell], cell] = edges
         return cls(cells, below, own)
 
     def places(self, values: FloatArray | IntArray, side: Side) -> IntArray:
-        cell = self.cells(values)
+        cell = self.cells.of(values)
         found: IntArray = self.below.take(cell)
         for edge in self.own:
             here = edge.take(cell)
@@ -79,39 +116,20 @@ def _table(edges: bytes) -> _Table | None:
     numbers = np.frombuffer(edges)
     if not len(numbers) or not np.isfinite(numbers).all():
         return None
-    known = ((_even(numbers), _EVEN), (_leading(numbers), _LEADING))
-    crowding, cells, count = min(
-        ((int(np.bincount(cells(numbers)).max()), cells, count) for cells, count in known if cells),
+    crowding, cells = min(
+        ((int(np.bincount(cells.of(numbers)).max()), cells) for cells in (_even(numbers), _leading(numbers)) if cells),
         key=lambda found: found[0],
     )
-    return _Table.of(numbers, cells, count) if crowding <= _MOST else None
+    return _Table.of(numbers, cells) if crowding <= _MOST else None
 
 
-def _even(edges: FloatArray) -> _Cells | None:
-    """Cells of equal width from the first edge on: a difference, a multiple and a floor, all of them monotone."""
-    first = float(edges[0])
+def _even(edges: FloatArray) -> _Even | None:
     with np.errstate(all="ignore"):
         scale = float((_EVEN - 1.0) / (edges[-1] - edges[0]))
-
-    def cell(values: FloatArray | IntArray) -> IntArray:
-        with np.errstate(over="ignore"):
-            position = np.subtract(values, first, dtype=np.float64)
-            position *= scale
-        np.clip(position, 0.0, _EVEN - 1.0, out=position)
-        return position.astype(np.int64)
-
-    return cell if 0.0 < scale < np.inf else None
+    return _Even(float(edges[0]), scale) if 0.0 < scale < np.inf else None
 
 
-def _leading(edges: FloatArray) -> _Cells:
-    """Cells by the leading bits: a few to each octave."""
+def _leading(edges: FloatArray) -> _Leading:
     first, last = (int(end) for end in _ordered(edges[[0, -1]]))
     shift = next(k for k in range(_FINEST, 64) if (last >> k) - (first >> k) < _LEADING)
-
-    def cell(values: FloatArray | IntArray) -> IntArray:
-        bits = _ordered(values)
-        bits >>= shift
-        bits -= first >> shift
-        return np.clip(bits, 0, _LEADING - 1, out=bits)
-
-    return cell
+    return _Leading(first >> shift, shift)
