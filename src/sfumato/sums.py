@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from functools import lru_cache
+from typing import assert_never
 
 import numpy as np
 
@@ -69,7 +70,12 @@ class BoundedSum(ABC):
 
     def sensitivity(self, relation: Relation) -> float:
         """How far the sum can move (weighted L2) between neighbouring data sets."""
-        return self.diameter if relation == "replace" else self.norm
+        match relation:  # a relation that is none of these must not pass for the one with less noise
+            case "replace":
+                return self.diameter
+            case "add-remove":
+                return self.norm
+        assert_never(relation)
 
     def l1_sensitivity(self, relation: Relation) -> float:
         """How far the sum can move in L1, for Laplace noise; stated by the sums that allow it."""

@@ -34,6 +34,12 @@ def test_gaussian_noise_has_the_declared_standard_deviation(relation, mu):
     assert within(((release.value / release.noise_std) ** 2).sum(), stats.chi2(4096))
 
 
+@pytest.mark.parametrize("relation", ["Replace", "add_remove", ""])
+def test_no_noise_is_drawn_for_a_relation_that_is_none(relation):
+    with pytest.raises(AssertionError):
+        gaussian(ZEROS, COUNTS, relation, Gaussian(1.0), SeededNoise(5))
+
+
 def test_each_coordinate_of_a_weighted_sum_has_its_own_noise():
     query = Moments(Bounds(-1, 1).grid(60), 1.0)
     zeros = np.zeros(query.shape, dtype=np.int64)
