@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -258,10 +258,13 @@ def _read(request: str) -> dict[str, Any]:
 def _reply(site: Site, data: dict[str, Any]) -> tuple[str, bytes]:
     match data:
         case {"ask": "facts"}:
-            facts = asdict(site.facts())
-            if facts["classes"] is None:  # as coordinators of before expect it
-                del facts["classes"]
-            return dump_json({"name": site.name, **facts}), b""
+            facts = site.facts()  # what leaves is named one by one: a fact added later must not leave by itself
+            response = {"categories": facts.response.categories, "hashed": facts.response.hashed}
+            names = None if facts.feature_names is None else list(facts.feature_names)
+            about: dict[str, Any] = {"n_features": facts.n_features, "n_records": facts.n_records, "response": response}
+            about |= {"has_response": facts.has_response, "n_second": facts.n_second}
+            about |= {} if facts.classes is None else {"classes": list(facts.classes)}
+            return dump_json({"name": site.name, **about, "feature_names": names, "rehearsal": facts.rehearsal}), b""
         case {"ask": "accept", "terms": terms}:
             site.accept(terms)
             return dump_json({"name": site.name, "accepted": True}), b""
