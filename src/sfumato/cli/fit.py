@@ -229,7 +229,8 @@ def _fit(prepared: "tuple[Any, FileSource]", origin: "Origin", ledger: Any, draf
     check_parameters(estimator)
     bar.say("reading and checking the records")
     with patient(_say_it_waits) as begin:
-        bar.before_release = bar.before_release if ledger is None else begin
+        if ledger is not None:
+            bar.before_release = begin
         fitted = standalone(estimator.set_params(ledger=ledger).fit(source))
         fitted.origin_ = replace(origin, account=_left(ledger))
         response = origin.response or None
