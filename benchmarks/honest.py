@@ -254,7 +254,7 @@ def shares_of(good: np.ndarray) -> tuple[str, str]:
     return cells[0], cells[1] if len(cells) > 1 else "-"
 
 
-def _within(value: np.ndarray, error: np.ndarray, centre: np.ndarray) -> np.ndarray:
+def within_errors(value: np.ndarray, error: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """Whether each fit is within two errors of each that was judged: few fits are judged, and scatter is of all."""
     good = np.abs(value - centre) <= 2.0 * error[:, None]
     return good.reshape(-1, *centre.shape)
@@ -326,8 +326,8 @@ def coverage_study(store: Store, options: argparse.Namespace) -> None:
         x, quiet = table_of(name, options.data)[0], _limit(name, how, "descent", len(runs[0]["d"]), options.data)
         limit, (value, error) = quiet.directions_, _turned(x, runs, quiet)
         loads, off = _turned(x, runs, quiet, ("l", "le"))
-        cells = [shares_of(_within(value, error, centre)) for centre in (np.median(value, axis=0), limit)]
-        cells.insert(1, shares_of(_within(loads, off, np.median(loads, axis=0))))
+        cells = [shares_of(within_errors(value, error, centre)) for centre in (np.median(value, axis=0), limit)]
+        cells.insert(1, shares_of(within_errors(loads, off, np.median(loads, axis=0))))
         told = [run["level"] for run in runs if "e" in run]
         levels = " / ".join(str(told.count(level)) for level in ("noise", "weak", "reliable"))
         scores = np.median([_correlations(x, np.array(run["d"]), limit) for run in runs], axis=0)
@@ -412,7 +412,7 @@ def again_study(store: Store, options: argparse.Namespace) -> None:
         job = partial(noisy, name, n, how, "descent", len(runs[0]["d"]), options.data)
         same = some_judged(store, f"one sample/{name}/{n}/{how}", job, options)
         value, error = _turned(x, same, _limit(name, how, "descent", len(runs[0]["d"]), options.data))
-        cells = shares_of(_within(value, error, np.median(value, axis=0)))
+        cells = shares_of(within_errors(value, error, np.median(value, axis=0)))
         below = f"{100 * (alike < 0.9).mean():.1f}" if len(alike) else "-"
         least = f"{alike.min():.2f}" if len(alike) else "-"
         rows.append((name, how, f"{len(alike)} of {options.judged}", below, least, *cells))

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.honest import bounds_of, fits_of, shares_of, some_judged, table_of
+from benchmarks.honest import bounds_of, fits_of, shares_of, some_judged, table_of, within_errors
 from benchmarks.store import Store
 from benchmarks.study import RESULTS, write
 from sfumato import Bounds, PrivateCCA, PrivateDR, PrivateLDA, PrivatePCA, PrivatePHD, PrivateSAVE
@@ -151,9 +151,9 @@ def _covers(store: Store, name: str, kind: str, table: dict[str, np.ndarray], op
     )
     cells = []
     for made, centre in ((runs, None), (runs, limit), (same, None)):
-        value, error = np.array([run["d"] for run in made]), np.array([run["e"] for run in made if "e" in run])
-        about = value.mean(axis=0) if centre is None else centre
-        cells.append(shares_of((np.abs(value[: len(error)] - about) <= 2.0 * error)[:, None])[0])
+        value, error = np.array([[run["d"]] for run in made]), np.array([[run["e"]] for run in made if "e" in run])
+        about = value.mean(axis=0) if centre is None else np.array([centre])
+        cells.append(shares_of(within_errors(value, error, about))[0])
     told = [run["level"] for run in runs if "e" in run]
     return [*cells, " / ".join(str(told.count(one)) for one in ("noise", "weak", "reliable"))]
 
@@ -185,10 +185,10 @@ def main() -> None:
         "epsilon = 1, delta = 1e-6, one direction, generous bounds. Nothing to find (y or the second table shuffled; "
         f"PCA: features that are independent and alike), {options.replications} fits a cell: per cent that announce "
         f"a direction, and that call it reliable. Then, n = 10,000 and y as it is, {options.replications} fits on "
-        f"fresh samples, of which {options.judged} are asked for their errors: part of the entries of `directions_` "
-        "within two `standard_errors_` of the mean over all fits (worst feature), and of the fit without noise on the "
-        "whole table; of fits on one and the same sample, within two `privacy_errors_` of their mean; verdicts (noise "
-        "/ weak / reliable).",
+        f"fresh samples, of which {options.judged} are asked for their errors: part of the entries of `directions_`, "
+        "of all fits, within two `standard_errors_`, of each that was asked, of the mean over all fits (worst "
+        "feature), and of the fit without noise on the whole table; of fits on one and the same sample, within two "
+        "`privacy_errors_` of their mean; verdicts (noise / weak / reliable).",
         ("estimator", "table", "nothing, n = 1,000", "n = 10,000", "mean", "limit", "noise alone", "verdicts"),
         rows,
     )
