@@ -6,7 +6,8 @@ import pytest
 from sfumato.privacy.asking import drive
 from sfumato.records import Response
 from sfumato.release import Release
-from sfumato.statistics.histograms import Bins
+from sfumato.statistics.histograms import Bins, octave_edges
+from sfumato.steps.noisy_histograms import likeliest_stretch, likeliest_window
 from sfumato.steps.picture import groups
 from sfumato.steps.ranks import Ranking, Ranks, refine
 
@@ -105,3 +106,31 @@ def test_classes_beyond_the_likeliest_share_the_last_group():
     shares = np.array([0.1, 0.4, 0.0, 0.3, 0.2])
     group_of, edges = groups(Ranks(Bins(np.empty(0), categories=5), shares, 1.0), 3)
     assert group_of.tolist() == [2, 0, 2, 1, 2] and edges.tolist() == [0, 1, 2, 3]
+
+
+def test_few_records_on_both_sides_of_zero_are_not_all_in_one_bin(noisy):
+    for seed in range(100):
+        y = np.random.default_rng(seed).normal(size=2000)  # beside noise of 29 to 50 in each bin
+        curator = noisy(np.zeros((2000, 1)), y, Ranking(Response(), 1.0).lines, seed=seed, rho=0.002)
+        ranks = drive(Ranking(Response(), 1.0).run(2000), curator)
+        shares = np.bincount(np.digitize(y, ranks.bins.edges), minlength=ranks.bins.count) / len(y)
+        assert shares.max() < 0.7
+
+
+@pytest.mark.parametrize("n", [100.0, None])
+def test_numbers_on_both_sides_of_zero_show_by_the_length_of_their_octaves(n):
+    edges, values = octave_edges(), np.zeros(len(octave_edges()) + 1)
+    uniform = np.clip(edges, -4.0, 4.0)
+    values[1:-1] = 100.0 * np.diff(uniform) / 8.0
+    seen = Release(values, np.full(len(values), 10.0))
+    first, last, likely = likeliest_stretch(edges, seen, n)
+    assert (first, last) == (-4.0, 4.0)
+    assert likely > 2.0 * likeliest_window(seen, n)[2]
+
+
+def test_a_narrow_stretch_shows_beside_huge_octaves():
+    edges, values = octave_edges(), np.zeros(len(octave_edges()) + 1)
+    place = int(np.searchsorted(edges, 2.0**-30))
+    values[place : place + 2] = 50.0
+    first, last, _ = likeliest_stretch(edges, Release(values, np.full(len(values), 1.0)), 100.0)
+    assert (first, last) == (edges[place - 1], edges[place + 1])

@@ -21,7 +21,7 @@ from sfumato.forecast.stand_in import StandIn
 from sfumato.privacy.asking import drive
 from sfumato.privacy.plan import Plan
 from sfumato.records import Records
-from sfumato.steps.descent import CENTRAL, OF_CLASSES, schedule_of
+from sfumato.steps.descent import is_central, schedule_of
 from sfumato.steps.location import assume_bounds
 from sfumato.steps.subspace import subspace_distance
 from sfumato.steps.symmetric import inverse_root
@@ -163,8 +163,9 @@ class IndexResponse(PointPopulation):
         The schedule of a central fit is the one that it would have; a federation has its own.
         """
         settled = super(IndexResponse, self).settle(fit, n_records, mu)
-        if getattr(fit, "schedule", None) in (*CENTRAL, *OF_CLASSES):
-            ordered = fit.schedule in CENTRAL
+        schedule = getattr(fit, "schedule", None)
+        if schedule is not None and is_central(schedule):
+            ordered = fit.response.categories is None
             settled = replace(settled, schedule=schedule_of(self.n_features, n_records, mu, ordered))
         return settled if self.sample is None else replace(settled, bounds=fit.bounds)
 

@@ -23,8 +23,8 @@ SIGNALS = (0.9, 0.5, 0.2)
 TARGET = 0.1
 TOLD, SOUGHT, COMPARED = 3, 2, 6
 """Stand-ins that a loss is the mean of: one that is told, one of a search, one that is compared with others."""
-MOST_DRAWS = 4
-"""Times as many stand-ins as usual, at most, where features are few."""
+MOST_DRAWS, MOST_SOUGHT = 4, 2
+"""Times as many stand-ins as usual, at most, where features are few; of a search, which asks about ten times."""
 NO_FORECAST = "No loss is foreseen: there is no forecast for this method."
 
 
@@ -82,7 +82,8 @@ class Explanation(Displayed):
         """Number of records at which the expected loss is `target`; inf if no number below 10^12 will do."""
 
         def loss(n: float) -> float:
-            return self._forecast(self.fit, self.budget, n, signal, n_directions, SOUGHT).loss
+            draws = self._draws(SOUGHT, MOST_SOUGHT)
+            return self._forecast(self.fit, self.budget, n, signal, n_directions, draws).loss
 
         return records_needed(target, loss, float(max(self.n_samples, 100)))
 
@@ -91,7 +92,8 @@ class Explanation(Displayed):
 
         def loss(epsilon: float) -> float:
             budget = Budget.approximate(epsilon, self.budget.delta or 1e-6)
-            return self._forecast(self.fit, budget, self.n_samples, signal, n_directions, SOUGHT).loss
+            draws = self._draws(SOUGHT, MOST_SOUGHT)
+            return self._forecast(self.fit, budget, self.n_samples, signal, n_directions, draws).loss
 
         return epsilon_needed(target, loss)
 
@@ -101,9 +103,9 @@ class Explanation(Displayed):
             raise InputError("method: there is no forecast for this one; `explain` shows its plan and cost.")
         return self.prospect
 
-    def _draws(self, usual: int) -> int:
+    def _draws(self, usual: int, most: int = MOST_DRAWS) -> int:
         """Stand-ins of a forecast: of few records fits scatter widely, so as many as time allows."""
-        return usual * min(max(30 // self.n_features, 1), MOST_DRAWS)
+        return usual * min(max(30 // self.n_features, 1), most)
 
     def _forecast(self, fit: Any, budget: Budget, n: float, signal: float, k: int | None, draws: int) -> Forecast:
         population, rows = self._prospect.explaining(signal, k), self.rows_per_person

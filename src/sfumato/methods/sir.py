@@ -44,7 +44,7 @@ from sfumato.steps.descent import Descent, Fit, Schedule, schedule_of
 from sfumato.steps.dimension import Choice
 from sfumato.steps.links import Links, signs_of, unit_directions, unit_rows
 from sfumato.steps.location import Located, Locating
-from sfumato.steps.one_shot import OneShot
+from sfumato.steps.one_shot import SLICES, OneShot
 from sfumato.steps.picture import Picture, Snapshot
 from sfumato.steps.ranks import Ranking, Ranks
 from sfumato.steps.shape import RoughShape, Shape
@@ -87,7 +87,7 @@ class Task(ExplainingTask):
     @property
     def solver(self) -> Descent | OneShot:
         if self.method == "one-shot":
-            return OneShot(SHARES["solve"])
+            return OneShot(SHARES["solve"], min(len(self.schedule.weights), SLICES))
         rest = SHARES["shape"] + SHARES["solve"] - self.schedule.shape
         return Descent(self.schedule, rest, self.schedule.residual)
 

@@ -93,6 +93,9 @@ ENOUGH, MOST_NOISE = 1_000.0, 0.04
 MOST_HIDDEN = 0.15
 """Largest ``p^1.5 / (mu n)``, but for a factor the edge of the noise of the usual whitening beside a variance, at which
 that is good enough."""
+COSINES, FEWEST_COSINES = 0.8, 4
+"""Cosines for which there is room above the noise of the first step, times the root of ``p / (mu n)``; and those that a
+few directions need."""
 FOUR_STEPS = Schedule((2.0, 1.0, 2.0, 3.0), (2, 3, 4), (0.6, 0.6), fading=1.0, shape=0.20)
 """Where rounds are dear, or records few."""
 
@@ -100,9 +103,30 @@ FOUR_STEPS = Schedule((2.0, 1.0, 2.0, 3.0), (2, 3, 4), (0.6, 0.6), fading=1.0, s
 def schedule_of(n_features: int, n_records: int | None, mu: float, ordered: bool = True) -> Schedule:
     """The schedule of a central fit, from public numbers alone: the usual one where the number of records is private.
 
-    >>> [CENTRAL.index(schedule_of(15, n, 0.08)) for n in (None, 10_000, 20_000, 200_000)]
+    Few records see few functions of the response: each cosine that is asked about brings its noise along, and what the
+    leading functions show has to stand out of that of all.
+
+    >>> [len(schedule_of(10, n, 0.24).weights) for n in (None, 1_000, 5_000, 20_000)]
+    [12, 4, 8, 12]
+    """
+    schedule = _steps_of(n_features, n_records, mu, ordered)
+    if n_records is None or not ordered:
+        return schedule
+    room = COSINES * np.sqrt(n_records * mu / n_features)
+    return replace(schedule, weights=schedule.weights[: max(int(min(room, len(schedule.weights))), FEWEST_COSINES)])
+
+
+def is_central(schedule: Schedule) -> bool:
+    """Whether a fit in one place has it, with whatever number of cosines."""
+    return replace(schedule, weights=USUAL.weights) in (*CENTRAL, *OF_CLASSES)
+
+
+def _steps_of(n_features: int, n_records: int | None, mu: float, ordered: bool) -> Schedule:
+    """The one of `CENTRAL`, or of `OF_CLASSES`.
+
+    >>> [CENTRAL.index(_steps_of(15, n, 0.08, True)) for n in (None, 10_000, 20_000, 200_000)]
     [0, 0, 2, 1]
-    >>> [CENTRAL.index(schedule_of(p, 10_000, 0.24)) for p in (15, 40, 60)]
+    >>> [CENTRAL.index(_steps_of(p, 10_000, 0.24, True)) for p in (15, 40, 60)]
     [1, 2, 3]
     """
     usual, plenty, noisy, wide = CENTRAL if ordered else OF_CLASSES

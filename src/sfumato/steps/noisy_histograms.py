@@ -78,6 +78,31 @@ def likeliest_window(counts: Release, n: float | None) -> tuple[int, int, float]
     return int(first[best]), int(end[best]), float(likely[best])
 
 
+def likeliest_stretch(edges: FloatArray, counts: Release, n: float | None) -> tuple[float, float, float]:
+    """First and last edge of the window in which n records, spread evenly over its *length*, are most likely; and the
+    log-likelihood, as that of `likeliest_window`. The open bins at both ends have no length.
+
+    Of numbers on both sides of zero octaves see most in a few wide bins, and nothing in dozens of narrow ones between.
+
+    >>> edges, counts = np.array([-4.0, -2.0, -1.0, 1.0, 2.0, 4.0]), np.array([3.0, 48.0, 20.0, 55.0, 22.0, 51.0, -4.0])
+    >>> likeliest_stretch(edges, Release(counts, np.full(7, 5.0)), 200.0)[:2]
+    (-4.0, 4.0)
+    """
+    lengths = np.concatenate([[0.0], np.diff(edges), [0.0]])
+    # Summed from each first bin on: the differences of one long sum would lose what is narrow beside what is wide.
+    length, held, squares = (
+        np.cumsum(np.triu(np.broadcast_to(each, (len(lengths), len(lengths)))), axis=1)
+        for each in (lengths, lengths * counts.value, lengths**2)
+    )
+    whole = np.where(length > 0.0, length, 1.0)
+    mean, uneven = held / whole, np.where(length > 0.0, squares / whole**2, 1.0)
+    there = np.maximum(mean / uneven, 0.0) if n is None else n
+    variance = max(float(counts.noise_std.max()), 1e-9) ** 2
+    likely = np.where(length > 0.0, there * (mean - there * uneven / 2.0) / variance, -np.inf)
+    first, last = np.unravel_index(int(likely.argmax()), likely.shape)
+    return float(edges[max(first - 1, 0)]), float(edges[min(last, len(edges) - 1)]), float(likely[first, last])
+
+
 def nearest_shares(counts: FloatArray, n: float) -> FloatArray:
     """Probabilities nearest to noisy counts of n records: their projection on those that are not negative and add up.
 

@@ -17,14 +17,16 @@ from sfumato.steps.shape import Shape
 from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
 
 SLICES = 10
+"""Most of a response that is a number, and of classes."""
 COUNT_WEIGHT = 0.5
 """Of the sizes of the slices: as much as costs nothing where one record is replaced (`SlicedMoments`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneShot(OneLine):
-    """The step that asks once, at a share of the budget."""
+    """The step that asks once, at a share of the budget, about so many slices at the most."""
 
+    n_slices: int = SLICES
     line: ClassVar[Line] = Line("slices", "slice sums and second moment", 1.0, "2.12 r / 1.50 r", asks=SlicedMoments)
 
     def look(self, shape: Shape, ranks: Ranks, n: float, n_directions: int | None) -> Asking[Links]:
@@ -40,7 +42,7 @@ class OneShot(OneLine):
         slices are released with their sums: a slice is centred by its own size, so that an empty one shows nothing.
         """
         whitening = shape.whitening
-        slice_of, edges = groups(ranks, max(SLICES, (n_directions or 1) + 1))
+        slice_of, edges = groups(ranks, max(self.n_slices, (n_directions or 1) + 1))
         query = SlicedMoments(whitening, ranks.bins, slice_of, len(edges) - 1, count_weight=COUNT_WEIGHT)
         released = yield from ask(query, "slices")
         p, h = len(whitening.mean), query.n_slices

@@ -9,7 +9,13 @@ from sfumato.privacy.plan import Line
 from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.statistics.histograms import Bins, ResponseHistogram, octave_edges
-from sfumato.steps.noisy_histograms import likeliest_window, likely_counts, nearest_shares, standing_out
+from sfumato.steps.noisy_histograms import (
+    likeliest_stretch,
+    likeliest_window,
+    likely_counts,
+    nearest_shares,
+    standing_out,
+)
 from sfumato.typing import FloatArray, IntArray
 
 BINS = 48
@@ -17,7 +23,8 @@ MOST_CLASSES = 64
 LEVELS = {"response magnitude": 0.2, "response span": 0.2, "ranks": 0.6}
 """Parts of the share of the three rounds."""
 PIECES = 4
-"""Of the span of a response of which no bin stands out: one full and one empty bin would look like a finding."""
+"""Of where the response is at first sight, if no bin of that stands out: one full and one empty bin would look like a
+finding."""
 VISIBLE = 2.5
 """Least count of a bin, in standard deviations of its noise."""
 _NO_EDGES = np.empty(0)
@@ -86,9 +93,9 @@ class Ranking:
         octaves, n = octave_edges(), None if n_records is None else float(n_records)
         counts = yield from ask(ResponseHistogram(Bins(octaves)), "response magnitude")
         edges = refine(octaves, counts, n, _most_bins(counts, n, self.n_bins, "response span"), np.zeros(1))
-        few = _most_bins(counts, n, self.n_bins, "ranks")
+        few, pieces = _most_bins(counts, n, self.n_bins, "ranks"), _pieces(octaves, counts, n, edges)
         counts = yield from ask(ResponseHistogram(Bins(edges)), "response span")
-        edges = refine(edges, counts, n, few, np.linspace(edges[0], edges[-1], PIECES + 1))
+        edges = refine(edges, counts, n, few, pieces)
         return (yield from self.count(Bins(edges), n_records))
 
     def count(self, bins: Bins, n_records: int | None = None) -> Asking[Ranks]:
@@ -106,6 +113,16 @@ def _most_bins(magnitudes: Release, n: float | None, n_bins: int, level: str) ->
     noise = float(magnitudes.noise_std.max()) * np.sqrt(LEVELS["response magnitude"] / LEVELS[level])
     n = float(likely_counts(magnitudes, None).sum()) if n is None else n
     return int(np.clip(n / max(VISIBLE * noise, 1e-9), PIECES, n_bins))
+
+
+def _pieces(octaves: FloatArray, counts: Release, n: float | None, edges: FloatArray) -> FloatArray:
+    """Equal pieces of where y is at first sight; of all `edges` that were made of it, where nothing is seen.
+
+    A single octave of noise far out would make pieces of all edges so wide that one of them holds everybody.
+    """
+    first, last, likely = likeliest_stretch(octaves, counts, n)
+    seen = len(edges) > 1 and likely > 2.0 * np.log(len(counts.value))
+    return np.linspace(first if seen else edges[0], last if seen else edges[-1], PIECES + 1)
 
 
 def refine(edges: FloatArray, counts: Release, n: float | None, bins: int, otherwise: FloatArray) -> FloatArray:
