@@ -30,8 +30,8 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     """A fit: directions with what is known of each, picture, ledger, guarantee."""
     console.print()
     if document.verdict is not None:
-        level, sentence = document.verdict
-        console.print(Text(f"{document.headline}. ", style=f"bold {VERDICTS[level]}"), Text(sentence), sep="")
+        headline = Text(f"{document.verdict.headline}. ", style=f"bold {VERDICTS[document.verdict.level]}")
+        console.print(headline, Text(document.verdict.sentence), sep="")
     console.print(Text(visible(title), style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
     console.print()
     console.print(_directions(document, meanings))
@@ -86,7 +86,7 @@ def _direction(document: Document, k: int, meaning: Sequence[str]) -> Table:
         table.add_column(justify=justify, no_wrap=True)
     for i in order[:MOST_ROWS]:
         value = document.loadings[i].values[k]
-        noise = level == "noise" or (document.verdict is not None and document.verdict[0] == "noise")
+        noise = level == "noise" or (document.verdict is not None and document.verdict.level == "noise")
         colour = QUIET if noise else PLUS if value >= 0 else MINUS
         bar = Bar(1.0, 0.0, min(abs(value), 1.0), width=14, color=colour)
         error = Text(f"± {errors[i]}" if document.has_errors else "", style=QUIET)

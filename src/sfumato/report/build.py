@@ -63,9 +63,7 @@ def build_document(estimator: Any, *, forecasts: bool = True) -> Document:
         what_if=what_if(estimator) if forecasts else None,
         unit=words.unit(estimator),
         mark=account.mark,
-        verdict=None if verdict is None else (verdict.level, verdict.sentence),
-        headline="" if verdict is None else verdict.headline,
-        levels=() if verdict is None else verdict.levels,
+        verdict=verdict,
         error_of=PRIVACY_ALONE if verdict is None else IN_ALL,
         command=getattr(estimator, "origin_", Origin()).command,
     )
