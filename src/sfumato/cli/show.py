@@ -19,6 +19,7 @@ from sfumato.report.document import Document, Heatmap, figure, figures, percent,
 
 if TYPE_CHECKING:
     from sfumato.methods.explanation import Explanation
+    from sfumato.typing import FloatArray
 
 MOST_ROWS, MOST_DIRECTIONS = 12, 4
 PLUS, MINUS, QUIET = "cyan", "magenta", "bright_black"
@@ -122,6 +123,16 @@ def _ledger(document: Document) -> RenderableType:
         cells = (figure(row.sensitivity), figure(row.noise_std), percent(row.share), figure(row.epsilon_alone))
         table.add_row(Text(row.purpose), *cells)
     return table
+
+
+def show_weights(
+    console: Console, names: Sequence[str], rows: "FloatArray", headings: Sequence[str], most: int | None = None
+) -> None:
+    """What each feature weighs, the heaviest first; those that weigh nothing are left out."""
+    heaviest = abs(rows).max(axis=0)
+    shown = [j for j in (-heaviest).argsort(kind="stable").tolist() if heaviest[j] > 0.0][:most]
+    lines: list[list[str | Text]] = [[Text(visible(names[j])), *(f"{row[j]:+.4f}" for row in rows)] for j in shown]
+    console.print(make_table(["feature", *(f">{heading}" for heading in headings)], lines))
 
 
 def show_files(console: Console, files: Iterable[tuple[str, str]]) -> None:
