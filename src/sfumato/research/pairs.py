@@ -36,7 +36,7 @@ from sfumato.statistics.histograms import Bins, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.cca import Canonical, unit_rows
+from sfumato.steps.cca import Canonical
 from sfumato.steps.covariance import whole
 from sfumato.steps.dimension import Choice
 from sfumato.steps.lda import Discriminant, class_moments, class_question
@@ -44,6 +44,7 @@ from sfumato.steps.location import Located, Location, settled
 from sfumato.steps.noisy_histograms import quantile
 from sfumato.steps.ranks import Ranks
 from sfumato.steps.shape import FEWEST_WHOLE
+from sfumato.steps.subspace import unit_rows
 from sfumato.typing import FloatArray
 
 UNKNOWN = Choice(1, np.full(1, np.nan), np.nan, True)

@@ -70,11 +70,11 @@ from sfumato.research.rayleigh_flow import (
 from sfumato.schema import Reader, whole, word
 from sfumato.statistics.histograms import ResponseHistogram
 from sfumato.statistics.parts import OnColumns
-from sfumato.steps.cca import orthonormal_rows
 from sfumato.steps.dimension import Choice
 from sfumato.steps.location import settled
 from sfumato.steps.pca import some
 from sfumato.steps.ranks import Ranks
+from sfumato.steps.subspace import orthonormal_rows
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, is_whole
 
