@@ -172,10 +172,10 @@ def _within(task: PaperTask, support: IntArray, step: Asking[T]) -> Asking[T]:
 
 def _flow(task: PaperTask, sliced: Ranks, support: IntArray, n: float) -> Asking[Found]:
     """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
-    p, shares = len(support), sliced.probabilities
+    shares = sliced.probabilities
     query = moments_of(some(task.grid, support), sliced)
-    v, last = yield from rayleigh_flow(query, lambda r: matrices(r, p, shares, n)[:2], n, sparsity=task.picks)
-    return along(task, v, solve_pencil(last, p, shares, n), support)
+    v, last = yield from rayleigh_flow(query, lambda r: matrices(r, shares, n)[:2], n, sparsity=task.picks)
+    return along(task, v, solve_pencil(last, shares, n), support)
 
 
 def along(task: PaperTask, vector: FloatArray, found: Pencil, support: IntArray) -> Found:
