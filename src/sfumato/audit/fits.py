@@ -311,7 +311,7 @@ def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
 
 def _case(attack: Attack) -> Case:
     fit = _fit_two_tables if attack.two_tables else _usual
-    return Case(attack.estimator, attack.n_features, responses=attack.responses, fit=fit)
+    return Case(attack.estimator, attack.n_features, responses=attack.responses or NUMBERS, fit=fit)
 
 
 def _fit_two_tables(estimator: Any, records: Records, **also: Any) -> Any:

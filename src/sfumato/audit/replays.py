@@ -78,7 +78,7 @@ def subjects(relation: Relation) -> dict[str, Subject]:
 
 def _subject(attack: Attack) -> Subject:
     declared = {} if attack.declared is None else {"response_kind": attack.declared}
-    return Subject(attack.estimator, attack.n_features, attack.responses, declared=declared)
+    return Subject(attack.estimator, attack.n_features, attack.responses or NUMBERS, declared=declared)
 
 
 def _devices() -> dict[str, Subject]:

@@ -44,7 +44,7 @@ BOX = Bounds(-1.0, 1.0)
 CODES, NAMES = (0.0, 1.0, 2.0), ("a", "b", "c")
 """Public bounds and classes of attacked tables."""
 NUMBERS = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
-"""Of several sizes: what their responses may be otherwise."""
+"""Of several sizes: their responses otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class Attack:
     ----------
     n_features : int
         Of the table; with `two_tables` half of them are those of the second.
-    responses : tuple
-        What y may be.
+    responses : tuple, optional
+        What y may be where it is no number: classes or names.
     declared : {"numeric", "categorical"}, optional
         The kind of y that ``fit`` is told.
     replay_only : bool
@@ -66,7 +66,7 @@ class Attack:
     name: str
     estimator: Any
     n_features: int = 3
-    responses: tuple[Any, ...] = NUMBERS
+    responses: tuple[Any, ...] | None = None
     two_tables: bool = False
     declared: str | None = None
     replay_only: bool = False
