@@ -35,7 +35,7 @@ from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import Moments
 from sfumato.steps.covariance import CENTRE_WEIGHT
 from sfumato.steps.location import Located, Locating, Location, settled
-from sfumato.steps.pca import Components, Loadings, Principal, measure_lengths, some, typical_clip
+from sfumato.steps.pca import Components, Loadings, Principal, measure_lengths, typical_clip
 from sfumato.steps.symmetric import noise_edge
 from sfumato.typing import FloatArray
 
@@ -161,7 +161,7 @@ class SparseFlowTask(Compared, SparsePrincipalTask):
         located, grid = yield from _grid(self)
         picked, length = yield from self.picking.run(grid)
         found = yield from on_columns(
-            PrincipalFlow(COMPONENTS.share, self.kept).run(some(grid, picked), self.n_records), picked
+            PrincipalFlow(COMPONENTS.share, self.kept).run(grid.some(picked), self.n_records), picked
         )
         return located, Loadings(picked, found.vectors[:, :1], picked, found, length**2)
 
@@ -182,7 +182,7 @@ class SparseDescentTask(Compared, SparsePrincipalTask):
         """Directions on the picked features, then the descent that may exchange them."""
         located, grid = yield from _grid(self)
         k, (picked, length) = self.n_directions, (yield from self.picking.run(grid))
-        found = yield from on_columns(HALF.run(some(grid, picked), self.n_records, k), picked)
+        found = yield from on_columns(HALF.run(grid.some(picked), self.n_records, k), picked)
         state = Loadings(picked, found.vectors[:, :k], picked, found, length**2)
         total = float(self.n_records) if self.n_records is not None else max(found.total, 10.0 * len(picked))
         clip = typical_clip(grid, length)

@@ -19,7 +19,6 @@ from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import OnColumns, Part
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.pca import some
 from sfumato.steps.ranks import Ranks
 from sfumato.steps.symmetric import inverse_root, noise_edge, split_moments
 from sfumato.typing import FloatArray, IntArray
@@ -205,7 +204,7 @@ def choose_size(grid: Grid, sliced: Ranks, peeled: IntArray, n: float, k: int | 
     its own records the largest candidate would win, since what is between slices grows with every feature. Both
     questions are charged in full, so that it does not matter which half a replaced record was in.
     """
-    kept = some(grid, peeled)
+    kept = grid.some(peeled)
     released = yield from ask(Part(OnColumns(moments_of(kept, sliced), peeled), 0, 2), "training")
     pencil = solve_pencil(released, sliced.probabilities, n / 2.0)
     wanted = k or bic_dimension(pencil.values, n / 2.0, len(sliced.probabilities))

@@ -72,7 +72,6 @@ from sfumato.statistics.histograms import ResponseHistogram
 from sfumato.statistics.parts import OnColumns
 from sfumato.steps.dimension import Choice
 from sfumato.steps.location import settled
-from sfumato.steps.pca import some
 from sfumato.steps.ranks import Ranks
 from sfumato.steps.subspace import orthonormal_rows
 from sfumato.sums import BoundedSum
@@ -156,7 +155,7 @@ def tight(task: PaperTask) -> Asking[Found]:
         support = support[:size]
     if task.solver == "flow":
         return (yield from _within(task, support, _flow(task, sliced, support, n)))
-    found = yield from _within(task, support, pencil(some(grid, support), sliced, n))
+    found = yield from _within(task, support, pencil(grid.some(support), sliced, n))
     k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.probabilities)), len(support))
     state = start(found, support, k)
     if task.solver in ("parts", "steps"):
@@ -173,7 +172,7 @@ def _within(task: PaperTask, support: IntArray, step: Asking[T]) -> Asking[T]:
 def _flow(task: PaperTask, sliced: Ranks, support: IntArray, n: float) -> Asking[Found]:
     """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
     shares = sliced.probabilities
-    query = moments_of(some(task.grid, support), sliced)
+    query = moments_of(task.grid.some(support), sliced)
     v, last = yield from rayleigh_flow(query, lambda r: matrices(r, shares, n)[:2], n, sparsity=task.picks)
     return along(task, v, solve_pencil(last, shares, n), support)
 
@@ -217,9 +216,9 @@ def printed(task: PaperTask, door: PaperCurator, n: int, rho: float | None, firs
     if task.peeled is not None:
         support, halves = printed_peel(door, grid, sliced, n, task.peeled), 2
         inner = replace(door, setting=_Columns(door, support), _kept=[])
-    found = printed_pencil(inner, some(grid, support), sliced, n, halves=halves)
+    found = printed_pencil(inner, grid.some(support), sliced, n, halves=halves)
     if task.solver == "flow":
-        queries = [moments_of(some(grid, support), sliced), ResponseHistogram(sliced.bins)]
+        queries = [moments_of(grid.some(support), sliced), ResponseHistogram(sliced.bins)]
         scales = KERNEL * len(support), COVARIANCE * len(support)
         vector = printed_flow(
             inner,

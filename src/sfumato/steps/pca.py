@@ -302,8 +302,3 @@ class VariancePicks:
 def typical_clip(grid: Grid, length: float) -> float:
     """Where entries are clipped, in half widths, if a typical record is that long."""
     return float(min(1.0, REACH * length / np.sqrt(grid.n_features)))
-
-
-def some(grid: Grid, columns: IntArray) -> Grid:
-    """The grid of some features."""
-    return Grid(grid.centre[columns], grid.half_width[columns])
