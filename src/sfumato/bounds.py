@@ -245,6 +245,11 @@ class Grid:
         """Number of columns."""
         return len(self.centre)
 
+    def some(self, columns: IntArray) -> "Grid":
+        """The grid of some of the features."""
+        limits = None if self.limits is None else self.limits[:, columns]
+        return Grid(self.centre[columns], self.half_width[columns], limits)
+
     @property
     def bits(self) -> int:
         """Bits of a half-width."""

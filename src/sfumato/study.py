@@ -326,9 +326,11 @@ def explain_fit(estimator: Any, source: "FileSource", n_records: int | None = No
     """
     from sklearn.base import clone
 
+    from sfumato.privacy.unit import is_count_public
+
     # Any classes make the same plan: those of a text response need not be known for it.
     asked = clone(estimator).set_params(classes=("",)) if source.response.categories is not None else estimator
-    public = estimator.relation == "replace" and estimator.rows_per_person is None
+    public = is_count_public(estimator.relation, estimator.rows_per_person)
     n = n_records or (source.count() if public else 1)
     return asked.explain(n, *count_features(source))  # type: ignore[no-any-return]
 

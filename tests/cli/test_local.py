@@ -50,7 +50,17 @@ def test_numbers_go_out_and_the_regression_comes_back(people, tmp_path):
     answers = tmp_path / "answers.parquet"
     assert run("randomize", people, "-y", "y", "--range", "-3,3", "--epsilon", 2, "--out", answers).exit_code == 0
     fitted = run("fit", answers, "--active", 1)
-    assert fitted.exit_code == 0 and "b" in fitted.output.split("coefficient")[1].split()[0]
+    rows = [line.split() for line in fitted.output.splitlines() if line.strip()]
+    assert fitted.exit_code == 0 and ["feature", "coefficient"] in rows
+    assert rows[rows.index(["feature", "coefficient"]) + 2][0] == "b"
+
+
+def test_no_spreadsheet_takes_the_name_of_a_feature_for_a_formula(people, tmp_path):
+    answers, found = tmp_path / "answers.parquet", tmp_path / "found.csv"
+    people.write_text(people.read_text().replace("a,b,c", "a,=1+1,c"))
+    assert run("randomize", people, "-y", "y", "--edges", "0", "--out", answers).exit_code == 0
+    assert run("fit", answers, "--directions", 1, "--out", found).exit_code == 0
+    assert "'=1+1" in found.read_text()
 
 
 def test_the_file_holds_no_true_label(people, tmp_path):

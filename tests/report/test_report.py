@@ -14,6 +14,7 @@ from rich.console import Console
 
 from sfumato.cli.show import show_document
 from sfumato.errors import InputError
+from sfumato.forecast.assessment import Verdict
 from sfumato.report import Document, Heatmap, LedgerRow, Loading, Spectrum, render
 from sfumato.report.charts import loading_chart
 
@@ -231,12 +232,12 @@ def test_loadings_of_different_lengths_are_refused(document: Document) -> None:
 
 
 def test_directions_that_differ_in_level_say_theirs(document):
-    told = ("weak", "The first direction would come out nearly the same on a fresh sample; the second would not.")
-    judged = replace(document, verdict=told, headline="Reliable in part", levels=("reliable", "weak"))
+    sentence = "The first direction would come out nearly the same on a fresh sample; the second would not."
+    judged = replace(document, verdict=Verdict("weak", sentence, ("reliable", "weak")))
     text = Page(render(judged)).text
-    assert "Reliable in part." in text and told[1] in text
+    assert "Reliable in part." in text and sentence in text
     assert "Direction 1: reliable" in text and "Direction 2: weak" in text
-    alike = replace(judged, headline="Weak", levels=("weak", "weak"))
+    alike = replace(document, verdict=Verdict("weak", sentence, ("weak", "weak")))
     assert "Direction 1: weak" not in Page(render(alike)).text
     console = Console(width=120, record=True, file=io.StringIO())
     show_document(console, judged, "fit", ())

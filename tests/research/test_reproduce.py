@@ -251,11 +251,12 @@ def test_this_package_has_one_colour_in_every_picture_and_nobody_else_has_it():
 def test_a_count_is_in_the_table_and_not_on_the_axis_of_losses():
     study = run.STUDIES["riboflavin"]
     done = {(row.label, seed): {"sfumato": 0.3, "features kept": 8.0} for row in study.rows for seed in (0, 1)}
-    assert "features kept" not in drawing(study, done) and "features kept" in run.table(study, done)[0]
+    results = run.Results(study, done)
+    assert "features kept" not in drawing(results) and "features kept" in results.table()[0]
 
 
 def test_an_empty_page_is_still_a_page(small):
-    assert page(small, {}, "x").count("<tr>") == 3
+    assert page(run.Results(small, {}), "x").count("<tr>") == 3
 
 
 def test_an_unknown_study_is_refused_by_name():
@@ -290,16 +291,16 @@ def test_the_verdict_names_rows_that_are_not_reached_and_rows_where_tight_noise_
     study = replace(run.STUDIES["xia-slices"], rows=rows)
     measured = {"a": {"M paper": 1.0, "M tight": 0.5, "N paper": 0.4}, "b": {"M paper": 0.2, "M tight": 0.6}}
     done = {(row, seed): {k: v + 0.001 * seed for k, v in measured[row].items()} for row in "ab" for seed in (0, 1)}
-    first, second, tight = verdict(study, done)
+    first, second, tight = verdict(run.Results(study, done))
     assert first.startswith("M: printed 0.200 to 0.300") and "1 of 2 rows reach" in first
     assert "1 of 1 rows reach" in second
     assert "1 of 2 comparisons; not so: M in b" in tight
 
 
 def test_a_study_without_printed_noise_or_of_other_data_has_no_verdict():
-    assert verdict(run.STUDIES["xia-slices"], {}) == []
+    assert verdict(run.Results(run.STUDIES["xia-slices"], {})) == []
     table = run.STUDIES["xia-table-3"]  # an adjusted R^2 is no distance
-    assert verdict(table, {(row.label, 0): {"DP-SSIR paper": 0.1} for row in table.rows}) == []
+    assert verdict(run.Results(table, {(row.label, 0): {"DP-SSIR paper": 0.1} for row in table.rows})) == []
 
 
 @pytest.mark.parametrize(("version", "low", "high"), [("newest", 20, 10), ("first", 4, 4)])
@@ -340,7 +341,7 @@ def test_the_verdict_counts_rows_of_every_table_with_their_standard_errors():
     rows += (Row("M1, read otherwise", (), {"DP-SIR": 0.9}, beside=True),)
     study = replace(run.STUDIES["xia-table-1"], rows=rows)
     done = {(row.label, seed): {"sfumato": 0.2 + 0.01 * (-1) ** seed} for row in rows for seed in range(10)}
-    (sentence,) = verdict(study, done)
+    (sentence,) = verdict(run.Results(study, done))
     assert sentence == (
         "sfumato is below the best private value printed in 2 of 4 rows (two standard errors); "
         "within two standard errors of it: M1 (4, 15); above it: M1 (2, 15)."
@@ -353,24 +354,24 @@ def test_printed_values_are_marked_by_two_standard_errors_and_coloured():
     centre = {"same": 0.21, "lower": 0.1, "higher": 0.3, "once": 0.2}
     done = {(row, seed): {"M paper": at + 0.02 * (-1) ** seed} for row, at in centre.items() for seed in range(10)}
     done = {key: values for key, values in done.items() if key[0] != "once" or key[1] == 0}
-    _, shown = run.table(study, done)
+    _, shown = run.Results(study, done).table()
     assert [row[1] for row in shown] == ["0.200 ✓", "0.200 ↓", "0.200 ✗", "0.200"]
-    text = page(study, done, "x")
+    text = page(run.Results(study, done), "x")
     assert all(f"<td class='{mark}'>0.200" in text and f".{mark}{{" in text for mark in ("same", "lower", "higher"))
-    assert run.LEGEND in text and run.LEGEND in run.markdown(study, done, "x", "x.svg")
+    assert run.LEGEND in text and run.LEGEND in run.markdown(run.Results(study, done), "x", "x.svg")
 
 
 def test_values_printed_for_another_table_are_not_marked():
     study = run.STUDIES["xia-table-3"]
     done = {(study.rows[0].label, seed): {"DP-SSIR paper": 0.747} for seed in range(5)}
-    assert not run.marks(study, run.cells(study, done))
+    assert not run.Results(study, done).marks
 
 
 def test_a_column_without_noise_is_said_to_come_out_or_not():
     rows = (Row("a", (), {"SIR": 0.2}), Row("b", (), {"SIR": 0.2}), Row("c", (), {"SIR": 0.2}, beside=True))
     study = replace(run.STUDIES["xia-slices"], rows=rows)
     done = {(row, seed): {"SIR": at + 0.01 * (-1) ** seed} for row, at in (("a", 0.2), ("b", 0.5)) for seed in (0, 1)}
-    (sentence,) = verdict(study, done)
+    (sentence,) = verdict(run.Results(study, done))
     assert sentence.endswith("the same within two standard errors in 1 of 2 rows, lower in 0, higher in 1.")
 
 

@@ -73,12 +73,9 @@ def mvg() -> Control:
         return np.asarray((means + left @ (std[:, None] * _normal(noise, means.shape))).ravel())
 
     base = np.full((20, 2), 1e-3) * np.array([[1.0, -1.0], [1.0, 1.0]] * 10)
-    one = np.vstack([base[:-1], [[1.0, 0.0]]])
-    y = np.array([0.0, 1.0] * 10)
+    pair = _neighbours(base, [1.0, 0.0], [0.0, 1.0] * 10)
     why = "the noise's shape is computed from the data"
-    return Control(
-        "noise shaped by the data (MVG)", mechanism, Records(base, y), Records(one, y), (epsilon, delta), why
-    )
+    return Control("noise shaped by the data (MVG)", mechanism, *pair, (epsilon, delta), why)
 
 
 def index_filter() -> Control:
@@ -87,11 +84,9 @@ def index_filter() -> Control:
     def mechanism(records: Records, noise: Noise) -> FloatArray:
         return np.asarray((np.abs(_slice_means(records, 1.0)).max(axis=1) > 0.02).astype(float))
 
-    x = np.zeros((20, 2))
-    other = np.vstack([x[:-1], [[1.0, 0.0]]])
-    y = np.array([0.0, 1.0] * 10)
+    pair = _neighbours(np.zeros((20, 2)), [1.0, 0.0], [0.0, 1.0] * 10)
     why = "a non-constant output without noise has no privacy at all"
-    return Control("index set without noise (CCMD)", mechanism, Records(x, y), Records(other, y), (1.0, 1e-6), why)
+    return Control("index set without noise (CCMD)", mechanism, *pair, (1.0, 1e-6), why)
 
 
 def bounds_from_data() -> Control:
@@ -102,11 +97,9 @@ def bounds_from_data() -> Control:
         std = np.linalg.norm(width) / BUDGET.mu()
         return np.asarray(records.x.sum(axis=0) + std * _normal(noise, (records.x.shape[1],)))
 
-    x = np.linspace(-1.0, 1.0, 20)[:, None] * np.ones((1, 2))
-    other = np.vstack([x[:-1], [[50.0, 1.0]]])
-    y = np.zeros(20)
+    pair = _neighbours(np.linspace(-1.0, 1.0, 20)[:, None] * np.ones((1, 2)), [50.0, 1.0], [0.0] * 20)
     why = "the scale of the noise tells the largest record"
-    return Control("bounds read from the data", mechanism, Records(x, y), Records(other, y), BUDGET.mu(), why)
+    return Control("bounds read from the data", mechanism, *pair, BUDGET.mu(), why)
 
 
 def noise_before_clipping() -> Control:
@@ -117,11 +110,14 @@ def noise_before_clipping() -> Control:
         noisy = records.x.sum(axis=0) + rounded_gaussian(noise, std, records.x.shape[1]) / 2**20
         return np.asarray(np.clip(noisy, -len(records), len(records)))
 
-    x = np.zeros((20, 2))
-    other = np.vstack([x[:-1], [[10.0, 10.0]]])
-    y = np.zeros(20)
+    pair = _neighbours(np.zeros((20, 2)), [10.0, 10.0], [0.0] * 20)
     why = "a record outside the bounds counts in full"
-    return Control("noise before clipping", mechanism, Records(x, y), Records(other, y), BUDGET.mu(), why)
+    return Control("noise before clipping", mechanism, *pair, BUDGET.mu(), why)
+
+
+def _neighbours(x: FloatArray, last: list[float], y: list[float]) -> tuple[Records, Records]:
+    """A table, and the same with another last record."""
+    return Records(x, np.array(y)), Records(np.vstack([x[:-1], last]), np.array(y))
 
 
 def _slice_means(records: Records, radius: float) -> FloatArray:

@@ -19,7 +19,7 @@ from sfumato.bounds import Bounds
 from sfumato.errors import PrivacyWarning
 from sfumato.federated import simulate
 from sfumato.methods import FAMILY, PREPARING, added, load
-from sfumato.methods.about import BOX, Attack
+from sfumato.methods.about import BOX, NUMBERS, Attack
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.label_sir import LabelPrivateSIR
 from sfumato.methods.local_sir import LocalSIR
@@ -154,7 +154,7 @@ class Case:
     estimator: Any
     n_features: int = 3
     n_records: int = 40
-    responses: tuple[float, ...] = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
+    responses: tuple[float, ...] = NUMBERS
     fit: Callable[..., Any] = _usual
 
     @property
@@ -191,7 +191,7 @@ class FitAudit:
     moved: tuple[float, ...]
 
 
-def audit_fit(case: Case, runs: int = 1_000, confidence: float = 0.99, *, name: str = "fit", seed: int = 0) -> FitAudit:
+def audit_fit(case: Case, runs: int, name: str = "fit") -> FitAudit:
     """Fit two neighbouring data sets many times; attack all releases at once, and the fitted attributes.
 
     Examples
@@ -202,19 +202,12 @@ def audit_fit(case: Case, runs: int = 1_000, confidence: float = 0.99, *, name: 
     >>> found.whole.passed, found.shown.passed
     (True, True)
     """
-    pair = worst_fit_pair(case, seed + 1)
-    return attack(case, pair, pair, runs, confidence, name=name, seed=seed)
+    pair = worst_fit_pair(case, seed=1)
+    return attack(case, pair, pair, runs, name)
 
 
 def attack(
-    case: Case,
-    pair: tuple[Records, Records],
-    counted: tuple[Records, Records],
-    runs: int,
-    confidence: float,
-    *,
-    name: str,
-    seed: int,
+    case: Case, pair: tuple[Records, Records], counted: tuple[Records, Records], runs: int, name: str = "fit"
 ) -> FitAudit:
     """Attack a fit on a pair of neighbours; `counted` are the records of each that its sums are taken over."""
     d, d_prime = pair
@@ -225,9 +218,9 @@ def attack(
         fitted, transcript = case.listened(records, noise)
         return np.append(log_ratio(transcript, *counted), shown(fitted, case.n_features))
 
-    a, b = run_many(observed, d, runs, 2 * seed), run_many(observed, d_prime, runs, 2 * seed + 1)
-    whole = judge(a[:, :1], b[:, :1], claimed, confidence, name=f"{name}, all releases")
-    attributes = judge(a[:, 1:], b[:, 1:], claimed, confidence, name=f"{name}, what is published")
+    a, b = run_many(observed, d, runs, 0), run_many(observed, d_prime, runs, 1)
+    whole = judge(a[:, :1], b[:, :1], claimed, name=f"{name}, all releases")
+    attributes = judge(a[:, 1:], b[:, 1:], claimed, name=f"{name}, what is published")
     return FitAudit(whole, attributes, tuple(realised(course, *counted) for course in courses))
 
 
@@ -317,10 +310,8 @@ def cases(epsilon: float, delta: float, relation: Relation) -> dict[str, Case]:
 
 
 def _case(attack: Attack) -> Case:
-    more: dict[str, Any] = {} if attack.responses is None else {"responses": attack.responses}
-    if attack.two_tables:
-        more["fit"] = _fit_two_tables
-    return Case(attack.estimator, n_features=attack.n_features, **more)
+    fit = _fit_two_tables if attack.two_tables else _usual
+    return Case(attack.estimator, attack.n_features, responses=attack.responses or NUMBERS, fit=fit)
 
 
 def _fit_two_tables(estimator: Any, records: Records, **also: Any) -> Any:
@@ -345,9 +336,7 @@ class Panel(Records):
         return Records(self.x[mine], self.y[mine])
 
 
-def audit_person(
-    case: Case, runs: int = 1_000, confidence: float = 0.99, *, name: str = "fit", seed: int = 0
-) -> FitAudit:
+def audit_person(case: Case, runs: int) -> FitAudit:
     """The attack of `audit_fit` where neighbours differ in all rows of one person.
 
     The estimator of the case says how many rows of a person count. The person under attack has two more than that, and
@@ -362,9 +351,8 @@ def audit_person(
     (True, True)
     """
     rows, with_ids = int(case.estimator.rows_per_person), grouped(case)
-    d, d_prime = worst_person(with_ids, rows, seed + 1)
-    counted = d.counted(rows), d_prime.counted(rows)
-    return attack(with_ids, (d, d_prime), counted, runs, confidence, name=name, seed=seed)
+    d, d_prime = worst_person(with_ids, rows, seed=1)
+    return attack(with_ids, (d, d_prime), (d.counted(rows), d_prime.counted(rows)), runs)
 
 
 def grouped(case: Case) -> Case:
@@ -443,8 +431,8 @@ def _wide(rng: np.random.Generator, x: FloatArray, y: FloatArray) -> tuple[Recor
     return low, high
 
 
-def _fitted(estimator: Any, fit: Callable[[Any, Records], Any] | None = None) -> Callable[[Records, Noise], FloatArray]:
-    case = Case(estimator) if fit is None else Case(estimator, fit=fit)
+def _fitted(estimator: Any, fit: Callable[..., Any] = _usual) -> Callable[[Records, Noise], FloatArray]:
+    case = Case(estimator, fit=fit)
     return lambda records, noise: shown(case.run(records, noise), records.x.shape[1])
 
 

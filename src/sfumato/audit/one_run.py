@@ -17,6 +17,7 @@ from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
 
 Coins = NDArray[np.bool_]
+CONFIDENCE = 0.99
 _LARGEST = 50.0
 
 
@@ -26,9 +27,6 @@ def one_run(
     claimed: tuple[float, float],
     *,
     guesses: int | None = None,
-    confidence: float = 0.99,
-    name: str = "one run",
-    seed: int = 0,
 ) -> AuditResult:
     """Toss a coin for each canary, run once, and guess the coins from scores.
 
@@ -51,26 +49,26 @@ def one_run(
     k = (guesses if guesses is not None else canaries // 3) // 2
     if not 1 <= k <= canaries // 2:
         raise InputError(f"guesses must be from 2 to the number of canaries, got guesses={guesses!r}.")
-    coins = np.random.default_rng(seed).random(canaries) < 0.5
-    order = np.argsort(scores(coins, SeededNoise(seed)))
+    coins = np.random.default_rng(0).random(canaries) < 0.5
+    order = np.argsort(scores(coins, SeededNoise(0)))
     right = int(coins[order[-k:]].sum() + (~coins[order[:k]]).sum())
     epsilon, delta = claimed
-    lower = one_run_epsilon(canaries, 2 * k, right, delta, confidence)
-    return AuditResult(name, epsilon, lower, delta, confidence, f"{right} of {2 * k} guesses right", 1)
+    lower = one_run_epsilon(canaries, 2 * k, right, delta)
+    return AuditResult("one run", epsilon, lower, delta, CONFIDENCE, f"{right} of {2 * k} guesses right", 1)
 
 
-def one_run_epsilon(canaries: int, guesses: int, right: int, delta: float, confidence: float = 0.99) -> float:
+def one_run_epsilon(canaries: int, guesses: int, right: int, delta: float) -> float:
     """The largest epsilon that so many right guesses refute.
 
     >>> round(one_run_epsilon(1000, 100, 95, 0.0), 2), one_run_epsilon(1000, 100, 50, 0.0)
     (1.94, 0.0)
     """
     low, high = 0.0, _LARGEST
-    if _surprise(canaries, guesses, right, low, delta) > 1.0 - confidence:
+    if _surprise(canaries, guesses, right, low, delta) > 1.0 - CONFIDENCE:
         return 0.0
     while high - low > 1e-6:
         middle = (low + high) / 2.0
-        refuted = _surprise(canaries, guesses, right, middle, delta) <= 1.0 - confidence
+        refuted = _surprise(canaries, guesses, right, middle, delta) <= 1.0 - CONFIDENCE
         low, high = (middle, high) if refuted else (low, middle)
     return low
 
@@ -119,9 +117,9 @@ def _each(query: BoundedSum, records: Records) -> FloatArray:
     return np.array([query.of(row).ravel() for row in rows], dtype=np.float64)
 
 
-def sir_canaries(estimator: PrivateSIR, p: int, n_base: int, canaries: int, seed: int = 0) -> SirCanaries:
+def sir_canaries(estimator: PrivateSIR, p: int, n_base: int, canaries: int) -> SirCanaries:
     """Canaries in random directions, opposite under heads and tails, with responses at opposite ends."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     x = rng.uniform(-0.4, 0.4, (n_base, p))
     base = Records(x, x[:, 0] + 0.1 * rng.standard_normal(n_base))
     point = rng.standard_normal((canaries, p))

@@ -22,7 +22,7 @@ from sfumato.audit.fits import list_attacks
 from sfumato.audit.hostile import Hostile, Private, Table, forges
 from sfumato.audit.tape import Recording, Replayed, record
 from sfumato.federated import simulate
-from sfumato.methods.about import BOX, NAMES, Attack
+from sfumato.methods.about import BOX, NAMES, NUMBERS, Attack
 from sfumato.methods.cca import PrivateCCA
 from sfumato.methods.label_iht import LabelPrivateIHT
 from sfumato.methods.label_sir import LabelPrivateSIR
@@ -39,7 +39,6 @@ from sfumato.sources import scan
 from sfumato.sources.files import open_source
 from sfumato.typing import Relation
 
-NUMBERS = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
 SECOND = 2
 """Columns of the second table of a canonical pair."""
 CUTS = (2, 4)
@@ -79,8 +78,7 @@ def subjects(relation: Relation) -> dict[str, Subject]:
 
 def _subject(attack: Attack) -> Subject:
     declared = {} if attack.declared is None else {"response_kind": attack.declared}
-    responses = NUMBERS if attack.responses is None else attack.responses
-    return Subject(attack.estimator, attack.n_features, responses, declared=declared)
+    return Subject(attack.estimator, attack.n_features, attack.responses or NUMBERS, declared=declared)
 
 
 def _devices() -> dict[str, Subject]:

@@ -2,29 +2,23 @@
 
 import re
 import sys
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from sfumato.cli import options as cli
 from sfumato.cli.ledger import say_what_is_left
 from sfumato.cli.output import new_file
-from sfumato.cli.terminal import command_group, make_table, note, show_progress, stdout
+from sfumato.cli.terminal import command_group, note, show_progress, stdout
 from sfumato.errors import InputError, as_usage
-from sfumato.hints import visible
 from sfumato.study import EstimatorOptions, check_options, read_categories, read_kind, split_names
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from sfumato.bounds import Bounds
     from sfumato.privacy.budget import Budget
-    from sfumato.typing import FloatArray
 
 federated_app = command_group("Fit across sites that may not pool their records.")
 Lower = Annotated[str, typer.Option(help="Lower bound of all features, or of each: a,b,c.")]
@@ -240,6 +234,7 @@ def simulate(
         fitted = run(made, sites, trust, leave_out=leave_out, least=least, own_units=own_units)
         if draft is not None:
             fitted.report(draft)
+    from sfumato.cli.show import show_weights
     from sfumato.report.words import feature_names, second_names
 
     console = stdout()
@@ -249,9 +244,10 @@ def simulate(
         note(f"{name} {why}")
     for name, found in fitted.disagreeing_.items():
         note(f"{name} disagrees with the other sites in {found.about}.")
-    console.print(_named(feature_names(fitted), fitted.directions_))
+    headings = [f"direction {k + 1}" for k in range(len(fitted.directions_))]
+    show_weights(console, feature_names(fitted), fitted.directions_, headings)
     if hasattr(fitted, "y_directions_"):
-        console.print(_named(second_names(fitted), fitted.y_directions_))
+        show_weights(console, second_names(fitted), fitted.y_directions_, headings)
 
 
 @federated_app.command()
@@ -267,13 +263,6 @@ def status(
         with new_file(html) as draft:
             draft.write_text(make_status_page(folder), encoding="utf-8")
         note(f"page: {html}")
-
-
-def _named(names: Sequence[str], directions: "FloatArray") -> "Table":
-    """Directions with the names of their features, heaviest in the first first."""
-    headings = ["feature", *(f">direction {k + 1}" for k in range(len(directions)))]
-    order = sorted(range(len(names)), key=lambda j: -abs(float(directions[0][j])))
-    return make_table(headings, ([Text(visible(names[j])), *(f"{row[j]:+.4f}" for row in directions)] for j in order))
 
 
 def _cap(ledger: Path, epsilon: float | None, delta: float, create: bool) -> "Budget | None":

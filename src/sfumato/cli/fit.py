@@ -145,15 +145,17 @@ def _rehearse(table: TableOptions, options: EstimatorOptions) -> None:
         estimator, source = prepare(table, options)
         plan = explain_fit(estimator, source)
         from sfumato.cli.show import show_plan
-    private = options.relation == "add-remove" or options.rows_per_person is not None
-    size = "records" if private else f"{plan.n_samples:,} records"
+        from sfumato.privacy.unit import is_count_public
+    size = f"{plan.n_samples:,} records" if is_count_public(plan.relation, plan.rows_per_person) else "records"
     features = " and ".join(map(str, count_features(source)))
     show_plan(stdout(), plan, f"Plan for {size} of {features} features; nothing was spent")
 
 
 def _doubts(estimator: Any, source: "FileSource") -> list[str]:
     """What names and public numbers make one stop at; of a rehearsal only the names."""
-    public = estimator.relation == "replace" and estimator.rows_per_person is None
+    from sfumato.privacy.unit import is_count_public
+
+    public = is_count_public(estimator.relation, estimator.rows_per_person)
     odd = {name: hint_of(name).sort for name in source.columns.features if name not in source.columns.categorical}
     found = [
         f"the name of the feature {name!r} looks like that of {ODD[sort]}; leave it out with --exclude if it is one."

@@ -1,12 +1,12 @@
 """`sfumato local`: labels randomised by owners (randomize, answer), an analyst who sees nothing else (ask, fit)."""
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.cli.output import new_file
+from sfumato.cli.results import weight_lines, write_lines
 from sfumato.cli.terminal import command_group, note, show_progress, stdout
 from sfumato.errors import InputError
 from sfumato.study import read_count, split_names
@@ -139,13 +139,13 @@ def fit_answers(
         fitted, features = _fitted(answers, directions, active)
     is_sir = hasattr(fitted, "directions_")
     rows = fitted.directions_ if is_sir else fitted.coef_[None, :]
-    header = ["feature", *(f"direction_{i + 1}" if is_sir else "coefficient" for i in range(len(rows)))]
+    headings = [f"direction_{i + 1}" if is_sir else "coefficient" for i in range(len(rows))]
     if out is not None:
-        with new_file(out) as draft, draft.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(header)
-            writer.writerows([name, *(repr(float(row[j])) for row in rows)] for j, name in enumerate(features))
-    _show(header, features, rows)
+        with new_file(out) as draft:
+            write_lines(draft, [["feature", *headings], *weight_lines(features, range(len(features)), rows)])
+    from sfumato.cli.show import show_weights
+
+    show_weights(stdout(), features, rows, headings, most=20)
     stdout().print(fitted.ledger_.guarantee, soft_wrap=True)
 
 
@@ -218,17 +218,3 @@ def _read(
     table = open_tables([path])[0]
     names = [name for name in table.names if keep(name)]
     return table.whole(kinds or {}, names or None)
-
-
-def _show(header: list[str], features: list[str], rows: Any) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=None, pad_edge=False)
-    for name in header:
-        shown.add_column(name, justify="left" if name == "feature" else "right")
-    order = sorted(range(len(features)), key=lambda j: -abs(rows[:, j]).max())
-    for j in order[:20]:
-        if abs(rows[:, j]).max() > 0:
-            shown.add_row(Text(features[j]), *(f"{row[j]:.3f}" for row in rows))
-    stdout().print(shown)

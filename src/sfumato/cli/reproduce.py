@@ -11,7 +11,7 @@ from sfumato.cli.terminal import note, stderr, stdout
 from sfumato.errors import InputError
 
 if TYPE_CHECKING:
-    from sfumato.research.run import Done
+    from sfumato.research.run import Results
     from sfumato.research.study import Study
 
 COLOURS = {"same": "green", "lower": "cyan", "higher": "red"}
@@ -59,19 +59,19 @@ def reproduce(
         return
     chosen = run.find(study)
     table = run.check_data(chosen, data)
-    done = _run(chosen, replications, cache or Path(f"{chosen.name}.jsonl"), processes, data)
-    remarks = _show(chosen, done)
+    results = _run(chosen, replications, cache or Path(f"{chosen.name}.jsonl"), processes, data)
+    remarks = _show(results)
     command = _command(study, replications, data)
     if markdown is not None:
         from sfumato.research.pages import drawing
 
         picture = markdown.with_suffix(".svg")
         with new_file(picture) as draft:
-            draft.write_text(drawing(chosen, done, table), "utf-8")
+            draft.write_text(drawing(results, table), "utf-8")
         with new_file(markdown) as draft:
-            draft.write_text(run.markdown(chosen, done, command, picture.name, remarks), "utf-8")
+            draft.write_text(run.markdown(results, command, picture.name, remarks), "utf-8")
     if html is not None:
-        _write_page(chosen, done, command, table, html)
+        _write_page(results, command, table, html)
 
 
 def _list() -> None:
@@ -90,21 +90,20 @@ def _list() -> None:
         stdout().print(f"  {name:18} {each.title}{needs}", soft_wrap=True, markup=False)
 
 
-def _show(chosen: "Study", done: "Done") -> list[str]:
+def _show(results: "Results") -> list[str]:
     """The table at the terminal, printed values coloured; returns the remarks on it."""
     from rich.table import Table
     from rich.text import Text
 
-    from sfumato.research import run
     from sfumato.research.pages import mark_of, verdict
 
-    header, rows = run.table(chosen, done)
-    shown = Table(*header, title=chosen.title)
+    header, rows = results.table()
+    shown = Table(*header, title=results.study.title)
     for row in rows:
         shown.add_row(*(Text(cell, style=COLOURS[mark] if (mark := mark_of(cell)) else "") for cell in row))
     stdout().print(shown)
-    note(chosen.note)
-    remarks = verdict(chosen, done)
+    note(results.study.note)
+    remarks = verdict(results)
     for remark in remarks:
         note(remark)
     return remarks
@@ -115,11 +114,11 @@ def _command(study: str, replications: int, data: Path | None) -> str:
     return f"sfumato reproduce {study} --replications {replications}{given}"
 
 
-def _write_page(chosen: "Study", done: "Done", command: str, table: str | None, target: Path) -> None:
+def _write_page(results: "Results", command: str, table: str | None, target: Path) -> None:
     from sfumato.research.pages import page
 
     with new_file(target) as draft:
-        draft.write_text(page(chosen, done, command, table), "utf-8")
+        draft.write_text(page(results, command, table), "utf-8")
 
 
 def _run_all(replications: int, folder: Path, processes: int | None, data: Path | None) -> None:
@@ -139,17 +138,17 @@ def _run_all(replications: int, folder: Path, processes: int | None, data: Path 
             if chosen.data and table is None:
                 continue
             kept = folder / f"{name}.jsonl"
-            enough = min(replications, max(wanted, run.complete(chosen, run.load(kept, chosen))))
-            done = _run(chosen, enough, kept, processes, table)
-            progress[name] = Progress.of(chosen, done)
+            enough = min(replications, max(wanted, run.Results(chosen, run.load(kept, chosen)).complete))
+            results = _run(chosen, enough, kept, processes, table)
+            progress[name] = Progress.of(results)
             place = None if table is None else str(table)
-            _write_page(chosen, done, _command(name, enough, table), place, folder / f"{name}.html")
+            _write_page(results, _command(name, enough, table), place, folder / f"{name}.html")
             with new_file(folder / "index.html") as draft:
                 draft.write_text(index(progress, f"sfumato reproduce --all --replications {replications}"), "utf-8")
     note(f"index: {folder / 'index.html'}")
 
 
-def _run(chosen: "Study", replications: int, cache: Path, processes: int | None, data: Path | None) -> "Done":
+def _run(chosen: "Study", replications: int, cache: Path, processes: int | None, data: Path | None) -> "Results":
     """All replications, with a bar."""
     from rich.progress import track
 
@@ -162,4 +161,4 @@ def _run(chosen: "Study", replications: int, cache: Path, processes: int | None,
     total = sum(key not in known for key in wanted) + 1
     shown = track(steps, chosen.name, total, console=console, transient=True, disable=not console.is_terminal)
     done = deque(shown, maxlen=1).pop()
-    return {key: done[key] for key in wanted}
+    return run.Results(chosen, {key: done[key] for key in wanted})

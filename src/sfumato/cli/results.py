@@ -1,7 +1,7 @@
 """What a fit leaves behind (model, directions, report), and what is done with it: `transform`, `report`, `compare`."""
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,8 +29,8 @@ def write_model(estimator: Any, source: "FileSource", response: str | None, draf
     from sfumato.model import save_model
 
     save_model(estimator, draft / "model.json", response=response, columns=source.columns, second=source.second)
-    with (draft / "directions.csv").open("w", newline="", encoding="utf-8") as stream:
-        csv.writer(stream).writerows(_pairs(estimator) if hasattr(estimator, "y_weights_") else _directions(estimator))
+    lines = _pairs(estimator) if hasattr(estimator, "y_weights_") else _directions(estimator)
+    write_lines(draft / "directions.csv", lines)
 
 
 def write_report(shown: "Document", draft: Path) -> None:
@@ -40,6 +40,12 @@ def write_report(shown: "Document", draft: Path) -> None:
     (draft / "report.html").write_text(render(shown), encoding="utf-8")
 
 
+def write_lines(path: Path, lines: Iterable[Sequence[str]]) -> None:
+    """Write a CSV file, its headings first."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows(lines)
+
+
 def _directions(estimator: Any) -> Iterator[list[str]]:
     """One line for each feature; a sparse method has those that it kept."""
     from sfumato.report.words import feature_names, kept_features
@@ -47,7 +53,7 @@ def _directions(estimator: Any) -> Iterator[list[str]]:
     names, chosen = feature_names(estimator), kept_features(estimator)
     places = range(len(names)) if chosen is None else chosen.tolist()
     yield ["feature", *_headings(("direction", "standard_error"), len(estimator.directions_))]
-    yield from _lines(names, places, estimator.directions_, estimator.standard_errors_)
+    yield from weight_lines(names, places, estimator.directions_, estimator.standard_errors_)
 
 
 def _pairs(estimator: Any) -> Iterator[list[str]]:
@@ -56,9 +62,9 @@ def _pairs(estimator: Any) -> Iterator[list[str]]:
 
     x, y = feature_names(estimator), second_names(estimator)
     yield ["set", "feature", *_headings(("weight", "direction"), len(estimator.directions_))]
-    for line in _lines(x, range(len(x)), estimator.x_weights_, estimator.directions_):
+    for line in weight_lines(x, range(len(x)), estimator.x_weights_, estimator.directions_):
         yield ["first", *line]
-    for line in _lines(y, range(len(y)), estimator.y_weights_, estimator.y_directions_):
+    for line in weight_lines(y, range(len(y)), estimator.y_weights_, estimator.y_directions_):
         yield ["second", *line]
 
 
@@ -66,7 +72,8 @@ def _headings(words: tuple[str, ...], n_directions: int) -> list[str]:
     return [f"{word}_{i}" for i in range(1, n_directions + 1) for word in words]
 
 
-def _lines(names: tuple[str, ...], places: Iterable[int], *tables: Any) -> Iterator[list[str]]:
+def weight_lines(names: Sequence[str], places: Iterable[int], *tables: Any) -> Iterator[list[str]]:
+    """The name of each feature and what it weighs, to the last bit."""
     rows = [row for together in zip(*tables, strict=True) for row in together]
     for j in places:
         yield [_as_text(names[j]), *(repr(float(row[j])) for row in rows)]

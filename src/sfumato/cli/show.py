@@ -19,6 +19,7 @@ from sfumato.report.document import Document, Heatmap, figure, figures, percent,
 
 if TYPE_CHECKING:
     from sfumato.methods.explanation import Explanation
+    from sfumato.typing import FloatArray
 
 MOST_ROWS, MOST_DIRECTIONS = 12, 4
 PLUS, MINUS, QUIET = "cyan", "magenta", "bright_black"
@@ -30,8 +31,8 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     """A fit: directions with what is known of each, picture, ledger, guarantee."""
     console.print()
     if document.verdict is not None:
-        level, sentence = document.verdict
-        console.print(Text(f"{document.headline}. ", style=f"bold {VERDICTS[level]}"), Text(sentence), sep="")
+        headline = Text(f"{document.verdict.headline}. ", style=f"bold {VERDICTS[document.verdict.level]}")
+        console.print(headline, Text(document.verdict.sentence), sep="")
     console.print(Text(visible(title), style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
     console.print()
     console.print(_directions(document, meanings))
@@ -86,7 +87,7 @@ def _direction(document: Document, k: int, meaning: Sequence[str]) -> Table:
         table.add_column(justify=justify, no_wrap=True)
     for i in order[:MOST_ROWS]:
         value = document.loadings[i].values[k]
-        noise = level == "noise" or (document.verdict is not None and document.verdict[0] == "noise")
+        noise = level == "noise" or (document.verdict is not None and document.verdict.level == "noise")
         colour = QUIET if noise else PLUS if value >= 0 else MINUS
         bar = Bar(1.0, 0.0, min(abs(value), 1.0), width=14, color=colour)
         error = Text(f"± {errors[i]}" if document.has_errors else "", style=QUIET)
@@ -122,6 +123,16 @@ def _ledger(document: Document) -> RenderableType:
         cells = (figure(row.sensitivity), figure(row.noise_std), percent(row.share), figure(row.epsilon_alone))
         table.add_row(Text(row.purpose), *cells)
     return table
+
+
+def show_weights(
+    console: Console, names: Sequence[str], rows: "FloatArray", headings: Sequence[str], most: int | None = None
+) -> None:
+    """What each feature weighs, the heaviest first; those that weigh nothing are left out."""
+    heaviest = abs(rows).max(axis=0)
+    shown = [j for j in (-heaviest).argsort(kind="stable").tolist() if heaviest[j] > 0.0][:most]
+    lines: list[list[str | Text]] = [[Text(visible(names[j])), *(f"{row[j]:+.4f}" for row in rows)] for j in shown]
+    console.print(make_table(["feature", *(f">{heading}" for heading in headings)], lines))
 
 
 def show_files(console: Console, files: Iterable[tuple[str, str]]) -> None:

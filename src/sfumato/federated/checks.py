@@ -65,8 +65,7 @@ def check(query: BoundedSum, facts: SiteFacts) -> None:
             _spans(query, facts)
         case histograms.DistanceHistograms():
             for values in (query.middle, query.step):
-                _vector(values, facts)
-                _demand(float(np.abs(values).max()) <= 1e150, "its middles are out of range")
+                _vector(values, facts, "its middles are out of range")
         case Moments():
             _grid(query.source, facts)
             _demand(1e-9 <= query.radius <= 1e6 and 1e-3 <= query.centre_weight <= 1e3, "its radius is out of range")
@@ -89,7 +88,7 @@ def check(query: BoundedSum, facts: SiteFacts) -> None:
             _whitening(query.whitening, facts)
             _groups(query.bins, query.group_of, query.n_groups, facts)
             _demand(query.columns <= MOST_COLUMNS, "it has too many columns")
-            _vector(query.direction, facts)
+            _vector(query.direction, facts, "its direction is out of range")
             _demand(1e-100 < float(np.abs(query.direction).max()) < 1e100, "its direction is out of range")
         case SignScores():
             _scores(query, facts)
@@ -112,8 +111,7 @@ def _columns(query: OnColumns, facts: SiteFacts) -> None:
 
 
 def _scores(query: SignScores, facts: SiteFacts) -> None:
-    _vector(query.centre, facts)
-    _demand(float(np.abs(query.centre).max()) <= 1e150, "its centre is out of range")
+    _vector(query.centre, facts, "its centre is out of range")
     _table(query.table, query.bins, facts)
 
 
@@ -122,22 +120,22 @@ def _demand(holds: Any, why_not: str) -> None:
         raise RefusedError(f"the question is refused: {why_not}.")
 
 
-def _vector(values: FloatArray, facts: SiteFacts) -> None:
+def _vector(values: FloatArray, facts: SiteFacts, why_not: str) -> None:
+    """A number for each feature, so that squares of differences do not overflow."""
     _demand(values.shape == (facts.n_features,), "it is about another number of features")
+    _demand(float(np.abs(values).max()) <= 1e150, why_not)
 
 
 def _spans(query: histograms.LinearHistograms, facts: SiteFacts) -> None:
     for side in (query.lower, query.upper):
-        _vector(side, facts)
-        _demand(float(np.abs(side).max()) <= 1e150, "its spans are out of range")
+        _vector(side, facts, "its spans are out of range")
     _demand(float((query.upper - query.lower).min()) > 1e-150, "its spans are empty")
     _demand(query.bins <= MOST_COLUMNS, "it has too many bins")
 
 
 def _grid(grid: Grid, facts: SiteFacts) -> None:
     for side in (grid.centre, grid.half_width):
-        _vector(side, facts)
-        _demand(float(np.abs(side).max()) <= 1e150, "its bounds are out of range")
+        _vector(side, facts, "its bounds are out of range")
     _demand(float(grid.half_width.min()) > 1e-150, "its bounds are empty")
     if grid.limits is not None:
         _demand(grid.limits.shape == (2, facts.n_features), "its limits have another shape")
@@ -155,7 +153,7 @@ def _bins(bins: histograms.Bins, facts: SiteFacts) -> None:
 
 def _whitening(whitening: Whitening, facts: SiteFacts) -> None:
     _grid(whitening.source, facts)
-    _vector(whitening.mean, facts)
+    _vector(whitening.mean, facts, "its mean is out of range")
     p = facts.n_features
     _demand(whitening.matrix.shape == (p, p), "its matrix has another shape")
     _demand(1e-100 < float(np.abs(whitening.matrix).max(initial=0.0)) < 1e100, "its matrix is out of range")

@@ -26,7 +26,7 @@ from sfumato.statistics.histograms import LinearHistograms, NormHistogram, Respo
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.parts import OnColumns
 from sfumato.steps.location import Located, Locating, Location
-from sfumato.steps.symmetric import upper_to_full
+from sfumato.steps.symmetric import split_moments
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -124,10 +124,9 @@ def sampling_variance(query: BoundedSum, pooled: FloatArray) -> FloatArray:
     """
     match query:
         case Moments():
-            p = query.source.n_features
-            second = upper_to_full(pooled[p:], p)
+            _, second = split_moments(pooled)
             diagonal = np.maximum(np.diag(second), 0.0)
-            row, column = np.triu_indices(p)
+            row, column = np.triu_indices(len(second))
             pairs = diagonal[row] * diagonal[column] + second[row, column] ** 2
             return np.concatenate([diagonal, pairs])
         case ResidualProduct():

@@ -14,7 +14,8 @@ from sfumato.privacy.asking import drive
 from sfumato.records import Records
 from sfumato.settings.central import one_blas_thread
 from sfumato.steps.dimension import LEVEL, Choice
-from sfumato.steps.links import Links, links_of, unit_rows
+from sfumato.steps.links import Links, links_of
+from sfumato.steps.subspace import unit_rows
 from sfumato.typing import FloatArray
 
 PROBES = 4

@@ -14,7 +14,7 @@ from sfumato.forecast.populations import POINTS
 from sfumato.records import Records
 from sfumato.steps.links import Links
 from sfumato.steps.noisy_histograms import kept_share, likely_counts
-from sfumato.steps.symmetric import noise_edge, upper_to_full, without_noise
+from sfumato.steps.symmetric import noise_edge, split_moments, without_noise
 from sfumato.typing import FloatArray, IntArray
 
 ROUNDS = 8
@@ -298,8 +298,9 @@ def _clipped_moments(evidence: Evidence, least: float, flat: bool = False) -> tu
     the mean there is also that of the mean, whose square was taken off.
     """
     p, n = len(evidence.whitening.mean), evidence.n
-    mean = np.clip(evidence.moments.value[:p] / n, -1.0, 1.0)
-    values, vectors = np.linalg.eigh(upper_to_full(evidence.moments.value[p:] / n, p) - np.outer(mean, mean))
+    (mean,), second = split_moments(evidence.moments.value / n)
+    mean = np.clip(mean, -1.0, 1.0)
+    values, vectors = np.linalg.eigh(second - np.outer(mean, mean))
     of_mean, noise = (float(evidence.moments.noise_std[place]) / n for place in (0, p))
     edge = noise_edge(noise, p)
     seen = without_noise(values, edge)

@@ -28,6 +28,7 @@ from sfumato.forecast.populations import POINTS
 from sfumato.privacy.asking import drive
 from sfumato.records import Records
 from sfumato.steps.dimension import Choice
+from sfumato.steps.subspace import orthonormal_rows, unit_rows
 from sfumato.steps.symmetric import without_noise
 from sfumato.typing import FloatArray
 
@@ -44,9 +45,7 @@ def orthonormal_in_order(rows: FloatArray) -> FloatArray:
     array([[ 1.,  0.],
            [ 0., -1.]])
     """
-    lengths = np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
-    q, r = np.linalg.qr((rows / lengths).T)
-    return np.asarray((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T) + 0.0
+    return orthonormal_rows(unit_rows(rows)) + 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from sfumato.forecast.populations import Population, random_distance
 from sfumato.local.randomisers import best_number_of_slices, kept_signal
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import is_count_public
 from sfumato.settings.central import one_blas_thread
 from sfumato.typing import Relation
 
@@ -87,7 +88,7 @@ def forecast(
     >>> bool(0.01 < seen.plain < seen.loss < 0.1)
     True
     """
-    n_public = round(n) if relation == "replace" and rows is None else None
+    n_public = round(n) if is_count_public(relation, rows) else None
     settled = population.settle(fit, n_public, budget.mu())
     plan = calibrated(settled, budget, noises, rows)
     with one_blas_thread():  # small matrices: a second one only costs

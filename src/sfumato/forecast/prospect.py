@@ -39,9 +39,9 @@ class Prospect:
             raise InputError(f"method must be one of {', '.join(map(repr, found))}, got {name!r}.")
         return found[name]
 
-    def plans(self, budget: Budget, noises: float = 1.0, rows: int | None = None) -> dict[str, Plan]:
-        """The plan of each method at a budget, with the noise of `noises` sites and of so many `rows` of a person."""
-        return {name: calibrated(fit, budget, noises, rows) for name, fit in self.fits}
+    def plans(self, budget: Budget, rows: int | None = None) -> dict[str, Plan]:
+        """The plan of each method at a budget, with the noise of so many `rows` of a person."""
+        return {name: calibrated(fit, budget, rows=rows) for name, fit in self.fits}
 
     def explaining(self, signal: float, n_directions: int | None = None) -> Population:
         """The population whose directions explain the part `signal`."""

@@ -116,6 +116,11 @@ class LocalLedger:
         return max(total_epsilon((entry.event,) * self.unit.factor, chosen) for entry in self.entries)
 
     @property
+    def cost(self) -> str:
+        """What any one person has spent (with unseeded noise), in words."""
+        return f"epsilon = {self.spent():.10g}" + (f", delta = {self.delta:.3g}" if self.delta else " (pure)")
+
+    @property
     def answers(self) -> str:
         """How many answers of a person the guarantee is for, in words."""
         rows = self.unit.rows
@@ -129,9 +134,8 @@ class LocalLedger:
         """The guarantee in one sentence, or why there is none."""
         if self.rehearsal:
             return SEEDED
-        cost = f"epsilon = {self.total():.10g}" + (f", delta = {self.delta:.3g}" if self.delta else " (pure)")
         before = "Every answer was randomised on its owner's device before it left"
-        return f"{before}: {cost}{self.answers}, for {self.protects}."
+        return f"{before}: {self.cost}{self.answers}, for {self.protects}."
 
 
 def entry_of(form: Randomiser, purpose: str) -> Entry:

@@ -43,6 +43,8 @@ from sfumato.typing import FloatArray
 BOX = Bounds(-1.0, 1.0)
 CODES, NAMES = (0.0, 1.0, 2.0), ("a", "b", "c")
 """Public bounds and classes of attacked tables."""
+NUMBERS = (-10.0, -0.5, -0.3, 0.0, 0.3, 0.5, 10.0)
+"""Of several sizes: their responses otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Attack:
     n_features : int
         Of the table; with `two_tables` half of them are those of the second.
     responses : tuple, optional
-        What y may be; numbers of several sizes where nothing is said.
+        What y may be where it is no number: classes or names.
     declared : {"numeric", "categorical"}, optional
         The kind of y that ``fit`` is told.
     replay_only : bool

@@ -30,7 +30,7 @@ from sfumato.privacy.ledger.file import current_account
 from sfumato.privacy.noise import Noise
 from sfumato.privacy.parameters import budget_of, noise_of, open_ledger, relation_of
 from sfumato.privacy.plan import Plan
-from sfumato.privacy.unit import RECORD, Unit, unit_of
+from sfumato.privacy.unit import RECORD, Unit, is_count_public, unit_of
 from sfumato.records import Response
 from sfumato.settings import adder_of
 from sfumato.settings.central import solving_threads
@@ -89,8 +89,7 @@ class Session:
     @property
     def n_records(self) -> int | None:
         """Number of records where it is public: under replace-one, unless a person may have several or none."""
-        public = self.ledger.relation == "replace" and self.ledger.unit == RECORD
-        return self.source.count() if public else None
+        return self.source.count() if is_count_public(self.ledger.relation, self.ledger.unit.rows) else None
 
     def open(self, task: Planned) -> Door:
         """The door, for the plan of a task scaled to cost exactly the budget; a hopeless search is refused before."""
@@ -204,7 +203,7 @@ class Spending(Deferred, BaseEstimator):
         n_samples, n_features = sizes_of(n_samples, n_features)
         budget, relation = budget_of(self.epsilon, self.delta, self.rho), relation_of(self.relation)
         unit = unit_of(self.rows_per_person, has_ids=False)
-        task = task_of(n_features, n_samples if relation == "replace" and unit == RECORD else None)
+        task = task_of(n_features, n_samples if is_count_public(relation, unit.rows) else None)
         plan, size = task.plan().calibrate(budget, unit.factor), n_features + n_targets
         return Explanation(plan, budget, relation, n_samples, size, task, task.prospect(), unit.rows)
 

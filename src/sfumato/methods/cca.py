@@ -26,10 +26,10 @@ from sfumato.records import Records, Response
 from sfumato.schema import HUGE, Node, Reader, array, bounds, optional, said_of_bounds, series, some_places
 from sfumato.sources import ResponseKind, Source
 from sfumato.statistics.histograms import Bins
-from sfumato.steps.cca import Canonical, Counting, JointPairs, canonical, orthonormal_rows
+from sfumato.steps.cca import Canonical, Counting, JointPairs, canonical
 from sfumato.steps.location import Located, Locating, Location, assume_bounds
 from sfumato.steps.ranks import Ranks
-from sfumato.steps.subspace import subspace_distance
+from sfumato.steps.subspace import orthonormal_rows, subspace_distance
 from sfumato.typing import FloatArray
 
 METHODS = ("auto", "refined")

@@ -16,6 +16,7 @@ from sfumato.forecast.prospect import MARGIN, Prospect
 from sfumato.privacy.accounting import total_epsilon
 from sfumato.privacy.budget import Budget
 from sfumato.privacy.plan import Plan
+from sfumato.privacy.unit import is_count_public
 from sfumato.steps.location import Location, searches_in_vain
 from sfumato.typing import Relation
 
@@ -237,7 +238,7 @@ class Explanation(Displayed):
     def warnings(self) -> list[str]:
         """What public numbers say will go wrong, in sentences; there may be nothing."""
         location, words = getattr(self.fit, "bounds", None), []
-        public = self.relation == "replace" and self.rows_per_person is None
+        public = is_count_public(self.relation, self.rows_per_person)
         if isinstance(location, Location) and public and searches_in_vain(location, self.n_samples, self.budget.mu()):
             start = "Bounds will hardly be found" if location.insists else "`fit` will refuse"
             many = location.known.unknown.size

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.errors import InputError
 from sfumato.settings.central import one_blas_thread
-from sfumato.steps.cca import orthonormal_rows
 from sfumato.steps.sparsity import eliminate
+from sfumato.steps.subspace import orthonormal_rows
 from sfumato.typing import FloatArray, IntArray, is_whole
 
 EPS = float(np.finfo(np.float64).eps)

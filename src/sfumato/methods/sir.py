@@ -42,13 +42,14 @@ from sfumato.sources import ResponseKind
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.descent import Descent, Fit, Schedule, schedule_of
 from sfumato.steps.dimension import Choice
-from sfumato.steps.links import Links, signs_of, unit_directions, unit_rows
+from sfumato.steps.links import Links, signs_of, unit_directions
 from sfumato.steps.location import Located, Locating
 from sfumato.steps.one_shot import SLICES, OneShot
 from sfumato.steps.picture import Picture, Snapshot
 from sfumato.steps.ranks import Ranking, Ranks
 from sfumato.steps.shape import RoughShape, Shape
 from sfumato.steps.sparsity import eliminate
+from sfumato.steps.subspace import unit_rows
 from sfumato.typing import FloatArray
 
 Solver = Literal["descent", "one-shot"]

@@ -23,7 +23,7 @@ from sfumato.privacy.plan import Plan
 from sfumato.records import Response
 from sfumato.schema import whole
 from sfumato.steps.location import Located, Locating, Location
-from sfumato.steps.pca import REACH, Components, Loadings, VariancePicks, some, standard_errors
+from sfumato.steps.pca import REACH, Components, Loadings, VariancePicks, standard_errors
 from sfumato.typing import IntArray, Relation, is_whole
 
 METHODS = ("auto", "screen")
@@ -124,7 +124,7 @@ class SparsePrincipalTask:
         located = yield from Locating(self.bounds).run(self.n_features, self.n_records)
         grid, k = common_scale(located), self.n_directions
         picked, length = yield from self.picking.run(grid)
-        found = yield from on_columns(COMPONENTS.run(some(grid, picked), self.n_records, k), picked)
+        found = yield from on_columns(COMPONENTS.run(grid.some(picked), self.n_records, k), picked)
         return located, Loadings(picked, found.vectors[:, :k], picked, found, length**2)
 
 

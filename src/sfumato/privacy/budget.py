@@ -156,15 +156,15 @@ class Budget:
         epsilon, delta = self._pair
         return total_epsilon(events, delta) / epsilon
 
-    def describe(self) -> str:
+    def describe(self, digits: int = 10) -> str:
         """The budget in words, for reports and messages.
 
         >>> Budget.approximate(2, 1e-8).describe()
         '(epsilon = 2, delta = 1e-08)'
         """
         if self.rho is not None:
-            return f"rho = {self.rho:.10g} zCDP"
-        return f"(epsilon = {self.epsilon:.10g}, delta = {self.delta:.10g})"
+            return f"rho = {self.rho:.{digits}g} zCDP"
+        return f"(epsilon = {self.epsilon:.{digits}g}, delta = {self.delta:.{digits}g})"
 
 
 def _positive(name: str, value: object, example: str, below: float = math.inf) -> float:
@@ -252,11 +252,7 @@ def describe_remaining(left: Budget | None) -> str:
     >>> describe_remaining(Budget.approximate(0.25, 1e-6))
     '(epsilon = 0.25, delta = 1e-06) is left'
     """
-    if left is None:
-        return "nothing is left"
-    if left.rho is not None:
-        return f"rho = {left.rho:.4g} zCDP is left"
-    return f"(epsilon = {left.epsilon:.4g}, delta = {left.delta:.4g}) is left"
+    return "nothing is left" if left is None else f"{left.describe(4)} is left"
 
 
 def _allowed_square(budget: Budget, spent: Sequence[Event]) -> float:

@@ -88,6 +88,11 @@ def unit_of(rows_per_person: Any, has_ids: bool) -> Unit:
     return Unit(int(rows_per_person), declared=not has_ids)
 
 
+def is_count_public(relation: Relation, rows_per_person: int | None) -> bool:
+    """Whether the number of records is public: neighbours have as many of them, as no person has several or none."""
+    return relation == "replace" and rows_per_person is None
+
+
 def neighbours(relation: Relation, units: Iterable[Unit], kind: Kind | None = None) -> str:
     """With respect to what the releases of these units, together, are private. `kind`: where there is none yet."""
     found = set(units)

@@ -19,6 +19,7 @@ from sfumato.forecast.populations import WIDEST, Population
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.reporting import Origin, axes_of, response_label
 from sfumato.methods.sir import PrivateSIR
+from sfumato.privacy.budget import describe_remaining
 from sfumato.privacy.ledger import FileLedger, Ledger
 from sfumato.report import svg, words
 from sfumato.report.document import IN_ALL, PRIVACY_ALONE, Document, Heatmap, Loading, Spectrum, WhatIf
@@ -63,9 +64,7 @@ def build_document(estimator: Any, *, forecasts: bool = True) -> Document:
         what_if=what_if(estimator) if forecasts else None,
         unit=words.unit(estimator),
         mark=account.mark,
-        verdict=None if verdict is None else (verdict.level, verdict.sentence),
-        headline="" if verdict is None else verdict.headline,
-        levels=() if verdict is None else verdict.levels,
+        verdict=verdict,
         error_of=PRIVACY_ALONE if verdict is None else IN_ALL,
         command=getattr(estimator, "origin_", Origin()).command,
     )
@@ -263,10 +262,7 @@ def plot_forecast(estimator: Any, ax: Any = None) -> Any:
 
 def _left(ledger: Ledger) -> str:
     """What a shared account has left; of an account of one run nothing is said."""
-    if not isinstance(ledger, FileLedger):
-        return ""
-    left = ledger.remaining()
-    return "nothing is left" if left is None else f"{left.describe()} is left"
+    return describe_remaining(ledger.remaining()) if isinstance(ledger, FileLedger) else ""
 
 
 def _render(kind: str, **content: Any) -> str:

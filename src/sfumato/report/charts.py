@@ -31,13 +31,14 @@ def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
     columns = [figures(column) for column in zip(*(loading.values for loading in loadings), strict=True)]
     texts = columns[direction] if loadings else ()
     x = svg.scale(-limit, limit, 134.0, svg.WIDTH - 8 - max(map(svg.room, columns), default=0.0))
+    known = any(loading.has_error for loading in loadings)
     rows = [
-        _loading_row(loading, direction, text, (step * (row + 0.5) + 4, step), limit, x, _some_error(loadings))
+        _loading_row(loading, direction, text, (step * (row + 0.5) + 4, step), limit, x, known)
         for row, (loading, text) in enumerate(zip(loadings, texts, strict=True))
     ]
     zero = svg.line(x(0), 2, x(0), bottom, svg.MUTED)
     title = f"Direction {direction + 1}: loadings"
-    whiskers = ", whiskers one standard error" if _some_error(loadings) else ""
+    whiskers = ", whiskers one standard error" if known else ""
     desc = f"{len(loadings)} features. Bars are weights{whiskers}."
     marks = [svg.axis_below(-limit, limit, x, 2, bottom), *rows, zero]
     return svg.frame(f"loading-{direction + 1}", bottom + 22, title, desc, marks)
@@ -157,10 +158,6 @@ def _loading_row(
         svg.text(text, svg.WIDTH, y + 4, "end", svg.INK if clear else svg.MUTED),
     ]
     return svg.tag("g", "".join(marks), class_="loading", data_feature=loading.feature)
-
-
-def _some_error(loadings: Sequence[Loading]) -> bool:
-    return any(math.isfinite(error) for loading in loadings for error in loading.errors)
 
 
 def _whisker(value: float, error: float, y: float, limit: float, x: svg.Scale) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from sfumato.errors import InputError
+from sfumato.forecast.assessment import Verdict
 
 MISSING = "—"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -49,6 +50,11 @@ class Loading:
 
     def __post_init__(self) -> None:
         _require(len(self.values) == len(self.errors), "errors must have one entry per entry of values.")
+
+    @property
+    def has_error(self) -> bool:
+        """Whether any of its errors is known."""
+        return any(map(math.isfinite, self.errors))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +165,8 @@ class Document:
         What one column of the loadings is called.
     mark : str
         Where the releases stand in the ledger file they were written to, if any.
-    verdict : (str, str) or None
-        Level, "reliable", "weak" or "noise", and the sentence that says what it means, where the method judges itself.
-    headline : str
-        The level as a heading.
-    levels : tuple of str
-        Of each direction, where they are known.
+    verdict : Verdict or None
+        Whether the fit would come out the same again, where the method judges itself.
     error_of : str
         What the standard errors are of.
     command : str
@@ -186,9 +188,7 @@ class Document:
     what_if: WhatIf | None = None
     unit: str = "direction"
     mark: str = ""
-    verdict: tuple[str, str] | None = None
-    headline: str = ""
-    levels: tuple[str, ...] = ()
+    verdict: Verdict | None = None
     error_of: str = PRIVACY_ALONE
     command: str = ""
 
@@ -203,12 +203,13 @@ class Document:
 
     def level_of(self, k: int) -> str:
         """The level of direction k, from 0, where directions differ in it; else nothing."""
-        return self.levels[k] if len(set(self.levels)) > 1 and k < len(self.levels) else ""
+        levels = () if self.verdict is None else self.verdict.levels
+        return levels[k] if len(set(levels)) > 1 and k < len(levels) else ""
 
     @property
     def has_errors(self) -> bool:
         """Whether the method tells the errors of its loadings."""
-        return any(math.isfinite(error) for loading in self.loadings for error in loading.errors)
+        return any(loading.has_error for loading in self.loadings)
 
 
 def _require(holds: bool, message: str) -> None:

@@ -239,14 +239,13 @@ def _rows_of(unit: Unit) -> str:
 
 
 def _on_devices(ledger: LocalLedger) -> Account:
-    spent = f"epsilon = {ledger.spent():.10g}" + (f", delta = {ledger.delta:.3g}" if ledger.delta else " (pure)")
     times = ledger.unit.factor
     answers = "one answer and pays once" if times == 1 else f"up to {times} answers and pays for all of them"
     return Account(
-        budget=f"{spent}, each person",
+        budget=f"{ledger.cost}, each person",
         neighbours=f"any other value of {re.split('[;(]', ledger.protects)[0].strip()}",
         guarantee=ledger.guarantee,
-        total=f"Every person gives {answers}: {spent}",
+        total=f"Every person gives {answers}: {ledger.cost}",
         rows=_ledger_rows(ledger.entries, ledger.delta),
         rehearsal=ledger.rehearsal,
     )

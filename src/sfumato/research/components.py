@@ -35,7 +35,7 @@ from sfumato.statistics.histograms import Bins
 from sfumato.statistics.moments import Moments
 from sfumato.steps.covariance import CENTRE_WEIGHT
 from sfumato.steps.location import Located, Locating, Location, settled
-from sfumato.steps.pca import Components, Loadings, Principal, measure_lengths, some, typical_clip
+from sfumato.steps.pca import Components, Loadings, Principal, measure_lengths, typical_clip
 from sfumato.steps.symmetric import noise_edge
 from sfumato.typing import FloatArray
 
@@ -58,10 +58,10 @@ class PrincipalFlow:
 
     def run(self, grid: Grid, n_records: int | None) -> Asking[Principal]:
         """The eigenvector; the number of records is read off the first release where it is private."""
-        p, lengths = grid.n_features, (yield from measure_lengths(grid, n_records))
+        lengths = yield from measure_lengths(grid, n_records)
         n, query = lengths.total, Moments(grid, lengths.radius, CENTRE_WEIGHT)
-        v, last = yield from rayleigh_flow(query, lambda r: principal_pair(r.value, p, n), n, sparsity=self.sparsity)
-        mean, covariance = mean_and_covariance(last.value, p, n)
+        v, last = yield from rayleigh_flow(query, lambda r: principal_pair(r.value, n), n, sparsity=self.sparsity)
+        mean, covariance = mean_and_covariance(last.value, n)
         noise_std = float(last.noise_std[-1]) / n
         return along(v, np.clip(mean, -1.0, 1.0), covariance, noise_std, lengths.kept, n)
 
@@ -136,9 +136,7 @@ class RayleighFlowPCA(Flowing, PrivatePCA):
         p, n = session.source.n_features, session.n_records or 0
         located = settled(printed_bounds(self._task(p, session.n_records, session.source.response).bounds), p)
         moments = Moments(common_scale(located), float(np.sqrt(p)))
-        vector = flow_as_printed(
-            session, self, [moments], lambda sums: principal_pair(sums, p, n), (COVARIANCE * p, 0.0)
-        )
+        vector = flow_as_printed(session, self, [moments], lambda sums: principal_pair(sums, n), (COVARIANCE * p, 0.0))
         found = along(vector, np.zeros(p), np.full((p, p), np.nan), np.nan, 1.0, float(n))
         self._keep((located, found, None), session.ledger)
         return self
@@ -163,7 +161,7 @@ class SparseFlowTask(Compared, SparsePrincipalTask):
         located, grid = yield from _grid(self)
         picked, length = yield from self.picking.run(grid)
         found = yield from on_columns(
-            PrincipalFlow(COMPONENTS.share, self.kept).run(some(grid, picked), self.n_records), picked
+            PrincipalFlow(COMPONENTS.share, self.kept).run(grid.some(picked), self.n_records), picked
         )
         return located, Loadings(picked, found.vectors[:, :1], picked, found, length**2)
 
@@ -184,7 +182,7 @@ class SparseDescentTask(Compared, SparsePrincipalTask):
         """Directions on the picked features, then the descent that may exchange them."""
         located, grid = yield from _grid(self)
         k, (picked, length) = self.n_directions, (yield from self.picking.run(grid))
-        found = yield from on_columns(HALF.run(some(grid, picked), self.n_records, k), picked)
+        found = yield from on_columns(HALF.run(grid.some(picked), self.n_records, k), picked)
         state = Loadings(picked, found.vectors[:, :k], picked, found, length**2)
         total = float(self.n_records) if self.n_records is not None else max(found.total, 10.0 * len(picked))
         clip = typical_clip(grid, length)

@@ -36,7 +36,7 @@ from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.picture import groups
 from sfumato.steps.ranks import Ranks
-from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.steps.symmetric import inverse_root, noise_edge, split_moments
 from sfumato.typing import FloatArray, IntArray
 
 REASONS = {
@@ -230,9 +230,9 @@ def _ask(grid: Grid, ranks: Ranks, matrix: FloatArray, n: float, slices: int, na
     p = grid.n_features
     slice_of, edges = groups(ranks, slices)
     query = SlicedMoments(Whitening(grid, matrix, np.zeros(p), float(np.sqrt(p))), ranks.bins, slice_of, len(edges) - 1)
-    released, h = (yield from ask(query, name)), query.n_slices
-    means, second = released.value[: h * p].reshape(h, p).T / n, upper_to_full(released.value[h * p :] / n, p)
-    return Sums(means, second, float(released.noise_std[0]) / n, float(released.noise_std[h * p]) / n)
+    released = yield from ask(query, name)
+    means, second = split_moments(released.value / n, query.n_slices)
+    return Sums(means.T, second, float(released.noise_std[0]) / n, float(released.noise_std[means.size]) / n)
 
 
 def _shape(first: Sums) -> tuple[FloatArray, FloatArray]:

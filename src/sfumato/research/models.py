@@ -10,6 +10,7 @@ from scipy.linalg import cholesky_banded
 from scipy.signal import lfilter
 
 from sfumato.errors import InputError
+from sfumato.steps.subspace import orthonormal_rows
 from sfumato.typing import FloatArray, IntArray, is_whole
 
 Seed = int | np.random.Generator | None
@@ -102,7 +103,7 @@ def xia(
     x = np.clip(0.5 * ar1(z), -1.5, 1.5) if version == "newest" else np.clip(0.5 * _banded(z), -1.0, 1.0)
     e = rng.standard_normal(n)
     used = {"M1": b[:1], "M2": b[1:2]}.get(model, b[2:])
-    return Sample(x, _xia_response(model, used @ x.T, e), orthonormal(used))
+    return Sample(x, _xia_response(model, used @ x.T, e), orthonormal_rows(used))
 
 
 def _xia_response(model: str, index: FloatArray, e: FloatArray) -> FloatArray:
@@ -142,12 +143,6 @@ def _banded(z: FloatArray) -> FloatArray:
     for lag in range(1, len(factor)):
         x[:, lag:] += z[:, :-lag] * factor[lag, :-lag]
     return np.asarray(x)
-
-
-def orthonormal(rows: FloatArray) -> FloatArray:
-    """Orthonormal rows with the same span, the first along the first."""
-    q, r = np.linalg.qr(rows.T)
-    return np.asarray((q * np.sign(np.diag(r))).T)
 
 
 def check_choice(name: str, given: object, known: Sequence[str]) -> None:
@@ -243,9 +238,9 @@ def he(
     if model in ("II", "III", "IV"):
         e = noise * e
     if model == "V":
-        return Sample(np.column_stack([e, e**2]) @ b + z, e, orthonormal(b))
+        return Sample(np.column_stack([e, e**2]) @ b + z, e, orthonormal_rows(b))
     x = ar1(z) if model in ("II", "IV") else z
-    return Sample(x, _he_response(model, b @ x.T, e), orthonormal(b))
+    return Sample(x, _he_response(model, b @ x.T, e), orthonormal_rows(b))
 
 
 def active_of(p: int) -> int:

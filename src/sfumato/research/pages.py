@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from sfumato.research.run import LEGEND, POINT, STUDIES, SYMBOLS, Done, cells, columns, complete, marks, table
+from sfumato.research.run import LEGEND, POINT, STUDIES, SYMBOLS, Results
 from sfumato.research.study import (
     BEYOND,
     CHOSEN,
@@ -19,7 +19,6 @@ from sfumato.research.study import (
     Mark,
     Panel,
     Row,
-    Study,
     Summary,
     by_paper,
     compare,
@@ -46,25 +45,25 @@ def colours(names: Sequence[str]) -> dict[str, str]:
     return {name: OTHERS[others.index(name) % len(OTHERS)] if name in others else OURS for name in names}
 
 
-def panels(study: Study, done: Done) -> list[Panel]:
+def panels(results: Results) -> list[Panel]:
     """One panel for every row that has curves, averaged over replications."""
-    found = ((row.label, _points(study, done, row.label)) for row in study.rows)
+    found = ((row.label, _points(results, row)) for row in results.study.rows)
     return [_panel(label, points) for label, points in found if points]
 
 
-def curves(study: Study, done: Done) -> str:
+def curves(results: Results) -> str:
     """The panels as parts of a page; empty if there are none."""
     return "".join(
         f"<figure><svg viewBox='0 0 {one.width} {one.height}' role='img' font-size='13' style='max-width:560px'>"
         f"<title>{escape(one.label)}</title>{one.marks}</svg></figure>"
-        for one in panels(study, done)
+        for one in panels(results)
     )
 
 
-def _points(study: Study, done: Done, label: str) -> dict[str, list[tuple[float, float]]]:
+def _points(results: Results, row: Row) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {}
-    for (row, column), summary in cells(study, done).items():
-        if row == label and POINT in column:
+    for column, summary in results.of(row).items():
+        if POINT in column:
             name, at = column.split(POINT)
             found.setdefault(name, []).append((float(at), summary.value))
     return found
@@ -133,35 +132,33 @@ class Axis:
         return _LEFT + _WIDTH * part
 
 
-def drawing(study: Study, done: Done, data: str | None = None) -> str:
+def drawing(results: Results, data: str | None = None) -> str:
     """A file of its own: the study's own picture or curves if it has any, else its dots."""
+    study = results.study
     if study.picture is not None and data is not None:
         return study.picture(data)
-    found = panels(study, done)
-    return side_by_side(found, study.title) if found else document(*dots(study, done), study.title)
+    found = panels(results)
+    return side_by_side(found, study.title) if found else document(*dots(results), study.title)
 
 
-def picture(study: Study, done: Done) -> str:
+def picture(results: Results) -> str:
     """Part of a page."""
-    marks, width, height = dots(study, done)
-    title = f"<title>{escape(study.title)}</title>"
+    marks, width, height = dots(results)
+    title = f"<title>{escape(results.study.title)}</title>"
     return f"<svg viewBox='0 0 {width} {height}' role='img' {INK}>{title}{marks}</svg>"
 
 
-def dots(study: Study, done: Done) -> tuple[str, int, int]:
+def dots(results: Results) -> tuple[str, int, int]:
     """Marks, width and height: one axis, row by row."""
-    summaries = {
-        key: one for key, one in cells(study, done).items() if POINT not in key[1] and not key[1].startswith(COUNTED)
-    }
-    printed, measured = columns(study, summaries)
+    study, drawn = results.study, [name for name in results.measured if not name.startswith(COUNTED)]
     axis = Axis.of(
-        [one.value for one in summaries.values()]
+        [one.value for (_, column), one in results.summaries.items() if column in drawn]
         + [value for row in study.rows for name, value in row.printed.items() if name != CHOSEN]
     )
-    colour = colours(measured)
-    legend, top = _legend(colour, bool(printed))
+    colour = colours(drawn)
+    legend, top = _legend(colour, bool(results.printed))
     bottom = top + _LINE * len(study.rows)
-    rows = [_row(row, top + _LINE * i, axis, summaries, colour) for i, row in enumerate(study.rows)]
+    rows = [_row(row, top + _LINE * i, axis, results.of(row), colour) for i, row in enumerate(study.rows)]
     ticks = [
         f"<line x1='{axis.at(at):.1f}' x2='{axis.at(at):.1f}' y1='{top - 14}' y2='{bottom - 10}' stroke='#eee'/>"
         f"<text x='{axis.at(at):.1f}' y='{bottom + 8}' text-anchor='middle'>{at:g}</text>"
@@ -170,7 +167,7 @@ def dots(study: Study, done: Done) -> tuple[str, int, int]:
     return "".join([legend, *ticks, *rows]), _LEFT + _WIDTH + 40, bottom + 16
 
 
-def _row(row: Row, y: int, axis: Axis, summaries: Mapping[tuple[str, str], Summary], colour: Mapping[str, str]) -> str:
+def _row(row: Row, y: int, axis: Axis, found: Mapping[str, Summary], colour: Mapping[str, str]) -> str:
     marks = [
         f"<text x='{_LEFT - 12}' y='{y + 4}' text-anchor='end'>{escape(row.label)}</text>"
         f"<line x1='{_LEFT}' x2='{_LEFT + _WIDTH}' y1='{y}' y2='{y}' stroke='#eee'/>"
@@ -178,8 +175,8 @@ def _row(row: Row, y: int, axis: Axis, summaries: Mapping[tuple[str, str], Summa
     for name, value in ((name, value) for name, value in row.printed.items() if name != CHOSEN):
         marks.append(_dot(axis.at(value), y, "none", "#555", f"printed {name}: {value}"))
     for name, shade in colour.items():
-        if (row.label, name) in summaries:
-            cell = summaries[row.label, name]
+        if name in found:
+            cell = found[name]
             ends = [axis.at(cell.value + side * cell.error) if math.isfinite(cell.error) else 0.0 for side in (-1, 1)]
             marks.append(f"<line x1='{ends[0]:.1f}' x2='{ends[1]:.1f}' y1='{y}' y2='{y}' stroke='{shade}'/>")
             marks.append(_dot(axis.at(cell.value), y, shade, shade, f"{name}: {cell}"))
@@ -220,19 +217,18 @@ def document_of(title: str, body: str) -> str:
     )
 
 
-def page(study: Study, done: Done, command: str, data: str | None = None) -> str:
+def page(results: Results, command: str, data: str | None = None) -> str:
     """The page of a study; printed values are coloured by whether they are reached."""
-    own = study.picture(data) if study.picture is not None and data is not None else picture(study, done)
-    header, rows = table(study, done)
-    judged = bool(marks(study, cells(study, done)))
+    study, (header, rows) = results.study, results.table()
+    own = study.picture(data) if study.picture is not None and data is not None else picture(results)
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
-    remarks = "".join(f"<li>{escape(remark)}</li>" for remark in verdict(study, done))
+    remarks = "".join(f"<li>{escape(remark)}</li>" for remark in verdict(results))
     return document_of(
         study.title,
-        f"<p>{escape(study.note)}</p><ul>{remarks}</ul>{own}{curves(study, done)}"
+        f"<p>{escape(study.note)}</p><ul>{remarks}</ul>{own}{curves(results)}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"<p>{study.statistic} over replications ± bootstrap standard error.{' ' + LEGEND if judged else ''} "
+        f"<p>{study.statistic} over replications ± bootstrap standard error.{' ' + LEGEND if results.marks else ''} "
         f"Made by <code>{escape(command)}</code>.</p>",
     )
 
@@ -242,7 +238,7 @@ def _cell(text: str) -> str:
 
 
 def mark_of(text: str) -> Mark | None:
-    """What a cell of `table` is marked with.
+    """What a cell of the table is marked with.
 
     >>> mark_of("0.222 ✗"), mark_of("0.222")
     ('higher', None)
@@ -250,25 +246,25 @@ def mark_of(text: str) -> Mark | None:
     return next((mark for mark, symbol in SYMBOLS.items() if text.endswith(symbol)), None)
 
 
-def verdict(study: Study, done: Done) -> list[str]:
+def verdict(results: Results) -> list[str]:
     """One sentence for each printed column that was measured as printed, one on the tight noise, and one on ours.
 
     Studies of a user's own table have none: their columns are no distances, and were printed for another table.
     """
-    if study.data:
+    if results.study.data:
         return []
-    summaries = cells(study, done)
     sentences = []
-    for method in dict.fromkeys(name for row in study.rows for name in row.printed if name != CHOSEN):
+    for method in (name for name in results.printed if name != CHOSEN):
         pairs, noisy = [], False
-        for row in study.rows:
-            column = repeated(method, [name for label, name in summaries if label == row.label])
+        for row in results.study.rows:
+            found = results.of(row)
+            column = repeated(method, found)
             if method in row.printed and column is not None and not row.beside:
                 noisy = column != method
-                pairs.append((row.printed[method], summaries[row.label, column]))
+                pairs.append((row.printed[method], found[column]))
         if pairs:
             sentences.append(_reached(method, pairs) if noisy else _repeated(method, pairs))
-    return [*sentences, *filter(None, (_tight(study, summaries), _below(study, summaries)))]
+    return [*sentences, *filter(None, (_tight(results.summaries), _below(results)))]
 
 
 def _range(values: Sequence[float]) -> str:
@@ -296,7 +292,7 @@ def _repeated(method: str, pairs: list[tuple[float, Summary]]) -> str:
     )
 
 
-def _tight(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
+def _tight(summaries: Mapping[tuple[str, str], Summary]) -> str:
     """Whether tight noise is at least as accurate as printed noise, row by row, within two standard errors."""
     worse, compared = [], 0
     for (label, column), paper in summaries.items():
@@ -317,12 +313,12 @@ def _tight(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
     )
 
 
-def _below(study: Study, summaries: dict[tuple[str, str], Summary]) -> str:
+def _below(results: Results) -> str:
     """In how many rows ours is below all private columns printed there, by two standard errors, and where it is not."""
     found: dict[str, list[str]] = {"below": [], "level": [], "above": []}
-    for row in study.rows:
+    for row in results.study.rows:
         printed = [value for name, value in row.printed.items() if name not in NOT_RIVALS]
-        ours = summaries.get((row.label, "sfumato"))
+        ours = results.of(row).get("sfumato")
         if printed and ours is not None and not row.beside:
             reach = 2.0 * ours.error if math.isfinite(ours.error) else 0.0
             gap = ours.value - min(printed)
@@ -349,9 +345,9 @@ class Progress:
     compared: Mapping[Mark, int]
 
     @classmethod
-    def of(cls, study: Study, done: Done) -> "Progress":
+    def of(cls, results: Results) -> "Progress":
         """From what was measured."""
-        return cls(complete(study, done), Counter(marks(study, cells(study, done)).values()))
+        return cls(results.complete, Counter(results.marks.values()))
 
 
 def index(progress: Mapping[str, Progress], command: str) -> str:

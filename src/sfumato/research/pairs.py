@@ -36,7 +36,7 @@ from sfumato.statistics.histograms import Bins, NormHistogram, ResponseHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.cca import Canonical, unit_rows
+from sfumato.steps.cca import Canonical
 from sfumato.steps.covariance import whole
 from sfumato.steps.dimension import Choice
 from sfumato.steps.lda import Discriminant, class_moments, class_question
@@ -44,6 +44,7 @@ from sfumato.steps.location import Located, Location, settled
 from sfumato.steps.noisy_histograms import quantile
 from sfumato.steps.ranks import Ranks
 from sfumato.steps.shape import FEWEST_WHOLE
+from sfumato.steps.subspace import unit_rows
 from sfumato.typing import FloatArray
 
 UNKNOWN = Choice(1, np.full(1, np.nan), np.nan, True)
@@ -76,17 +77,16 @@ class CanonicalFlowTask(Compared, CanonicalTask):
     def run(self) -> Asking[tuple[Located, FloatArray, Canonical, None]]:
         """The first pair, by a flow of the cross-covariances, both ways, against the two covariances."""
         located, n = yield from self.prepare()
-        p, size = self.n_features, self.size
-        grid = located.grid
+        p, grid = self.n_features, located.grid
         query = whole((yield from clipped(grid)))
-        v, last = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, size, p, n), n)
-        A, B = canonical_pair(last.value, size, p, n)
+        v, last = yield from rayleigh_flow(query, lambda released: canonical_pair(released.value, p, n), n)
+        A, B = canonical_pair(last.value, p, n)
         quotient = float(v @ A @ v) / max(float(v @ B @ v), 1e-300)
         weights = v / grid.half_width
         correlation = np.clip([quotient], 0.0, 1.0)
         choice = Choice(1, correlation, np.nan, True)
         pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), correlation, choice)
-        return located, grid.centre + mean_and_covariance(last.value, size, n)[0] * grid.half_width, pair, None
+        return located, grid.centre + mean_and_covariance(last.value, n)[0] * grid.half_width, pair, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class RayleighFlowCCA(Flowing, PrivateCCA):
         located = settled(printed_bounds(self._pair(p, size - p, session.n_records).bounds), size)
         grid, scales = located.grid, (COVARIANCE * size, COVARIANCE * size)
         asked = [Moments(grid, float(np.sqrt(size)))]
-        vector = flow_as_printed(session, self, asked, lambda sums: canonical_pair(sums, size, p, n), scales)
+        vector = flow_as_printed(session, self, asked, lambda sums: canonical_pair(sums, p, n), scales)
         weights = vector / grid.half_width
         pair = Canonical(unit_rows(weights[None, :p]), unit_rows(weights[None, p:]), np.full(1, np.nan), UNKNOWN)
         self._keep((located, grid.centre, pair, None), session.ledger)

@@ -19,9 +19,8 @@ from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import OnColumns, Part
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.pca import some
 from sfumato.steps.ranks import Ranks
-from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.steps.symmetric import inverse_root, noise_edge, split_moments
 from sfumato.typing import FloatArray, IntArray
 
 STEPS = 3
@@ -138,26 +137,27 @@ def pencil(grid: Grid, sliced: Ranks, n: float) -> Asking[Pencil]:
     The printed algorithm noises the kernel itself, whose sensitivity is 6 r^2 / n or more; the slice sums it is made
     of have 2 r, and are released jointly with the second moment.
     """
-    return solve_pencil((yield from ask(moments_of(grid, sliced), "moments")), grid.n_features, sliced.probabilities, n)
+    return solve_pencil((yield from ask(moments_of(grid, sliced), "moments")), sliced.probabilities, n)
 
 
-def solve_pencil(released: Release, p: int, shares: FloatArray, n: float) -> Pencil:
+def solve_pencil(released: Release, shares: FloatArray, n: float) -> Pencil:
     """Generalised eigenproblem of the released moments, repaired with the known noise."""
-    kernel, covariance, means = matrices(released, p, shares, n)
-    mean = np.clip(released.value[: len(shares) * p].reshape(-1, p).sum(axis=0) / n, -1.0, 1.0)
-    return paired(kernel, covariance, mean, means, noise_edge(float(released.noise_std[-1]) / n, p))
+    kernel, covariance, means = matrices(released, shares, n)
+    mean = np.clip(split_moments(released.value, len(shares))[0].sum(axis=0) / n, -1.0, 1.0)
+    return paired(kernel, covariance, mean, means, noise_edge(float(released.noise_std[-1]) / n, len(mean)))
 
 
-def matrices(released: Release, p: int, shares: FloatArray, n: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def matrices(released: Release, shares: FloatArray, n: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Kernel, covariance and slice means (p, H) of released slice sums and second moment; known bias removed."""
     h = len(shares)
-    sums = released.value[: h * p].reshape(h, p).T / n
+    by_slice, second = split_moments(released.value / n, h)
+    sums, p = by_slice.T, len(second)
     mean = sums.sum(axis=1)
     kept = np.maximum(shares, 0.25 / h)
     means = (sums - np.outer(mean, shares)) / kept
     kernel = (means * kept) @ means.T
     kernel -= np.eye(p) * (float(released.noise_std[0]) / n) ** 2 * float((1.0 / kept).sum())  # what noise alone adds
-    return kernel, upper_to_full(released.value[h * p :] / n, p) - np.outer(mean, mean), means
+    return kernel, second - np.outer(mean, mean), means
 
 
 def paired(kernel: FloatArray, covariance: FloatArray, mean: FloatArray, means: FloatArray, floor: float) -> Pencil:
@@ -204,9 +204,9 @@ def choose_size(grid: Grid, sliced: Ranks, peeled: IntArray, n: float, k: int | 
     its own records the largest candidate would win, since what is between slices grows with every feature. Both
     questions are charged in full, so that it does not matter which half a replaced record was in.
     """
-    kept = some(grid, peeled)
+    kept = grid.some(peeled)
     released = yield from ask(Part(OnColumns(moments_of(kept, sliced), peeled), 0, 2), "training")
-    pencil = solve_pencil(released, len(peeled), sliced.probabilities, n / 2.0)
+    pencil = solve_pencil(released, sliced.probabilities, n / 2.0)
     wanted = k or bic_dimension(pencil.values, n / 2.0, len(sliced.probabilities))
     sizes = range(min(wanted, len(peeled)), len(peeled) + 1)
     candidates = []

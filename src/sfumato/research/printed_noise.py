@@ -33,7 +33,7 @@ from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.statistics.parts import Part
 from sfumato.steps.location import Location
 from sfumato.steps.ranks import Ranks
-from sfumato.steps.symmetric import upper_to_full
+from sfumato.steps.symmetric import split_moments, upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray
 
@@ -146,11 +146,9 @@ def printed_pencil(door: PaperCurator, grid: Grid, sliced: Ranks, n: int, halves
 
 def exact_pair(moments: FloatArray, counts: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     """Kernel and covariance of exact slice sums, second moment and slice sizes, uncentred as printed."""
-    h = len(counts)
-    p = int((math.sqrt((2 * h + 1) ** 2 + 8 * len(moments)) - (2 * h + 1)) / 2 + 0.5)
-    sums = moments[: h * p].reshape(h, p)
+    sums, second = split_moments(moments, len(counts))
     kernel = (sums / np.maximum(counts, 1.0)[:, None]).T @ sums / n
-    return np.asarray(kernel), upper_to_full(moments[h * p :] / n, p)
+    return np.asarray(kernel), second / n
 
 
 def printed_peel(door: PaperCurator, grid: Grid, sliced: Ranks, n: int, picks: int) -> IntArray:

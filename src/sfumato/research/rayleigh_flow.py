@@ -21,7 +21,7 @@ from sfumato.release import Release
 from sfumato.research.printed_noise import CALIBRATED, open_printed, paper_about
 from sfumato.schema import Reader
 from sfumato.settings.central import one_blas_thread
-from sfumato.steps.symmetric import noise_edge, raised, upper_to_full
+from sfumato.steps.symmetric import noise_edge, raised, split_moments, upper_to_full
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray
 
@@ -147,25 +147,26 @@ def fantope(matrix: FloatArray, k: int) -> FloatArray:
     return np.asarray((vectors * np.clip(values - shift, 0.0, 1.0)) @ vectors.T)
 
 
-def mean_and_covariance(sums: FloatArray, p: int, n: float) -> tuple[FloatArray, FloatArray]:
-    """Of slice sums (one slice or several) and the upper triangle of the second moment."""
-    mean = sums[: -p * (p + 1) // 2].reshape(-1, p).sum(axis=0) / n
-    return mean, upper_to_full(sums[-p * (p + 1) // 2 :] / n, p) - np.outer(mean, mean)
+def mean_and_covariance(sums: FloatArray, n: float) -> tuple[FloatArray, FloatArray]:
+    """Of the sum of records and the upper triangle of their second moment."""
+    (mean,), second = split_moments(sums / n)
+    return mean, second - np.outer(mean, mean)
 
 
-def principal_pair(sums: FloatArray, p: int, n: float) -> tuple[FloatArray, FloatArray]:
+def principal_pair(sums: FloatArray, n: float) -> tuple[FloatArray, FloatArray]:
     """Covariance against the identity."""
-    return mean_and_covariance(sums, p, n)[1], np.eye(p)
+    covariance = mean_and_covariance(sums, n)[1]
+    return covariance, np.eye(len(covariance))
 
 
-def canonical_pair(sums: FloatArray, size: int, first: int, n: float) -> tuple[FloatArray, FloatArray]:
+def canonical_pair(sums: FloatArray, first: int, n: float) -> tuple[FloatArray, FloatArray]:
     """Cross-covariance of the first columns with the others, *both* ways, against the two covariances.
 
-    >>> A, B = canonical_pair(np.array([0.0, 0.0, 1.0, 0.5, 1.0]), 2, 1, 1.0)
+    >>> A, B = canonical_pair(np.array([0.0, 0.0, 1.0, 0.5, 1.0]), 1, 1.0)
     >>> A.tolist(), B.tolist()
     ([[0.0, 0.5], [0.5, 0.0]], [[1.0, 0.0], [0.0, 1.0]])
     """
-    covariance = mean_and_covariance(sums, size, n)[1]
+    covariance = mean_and_covariance(sums, n)[1]
     crossed = covariance.copy()
     crossed[:first, :first] = 0.0
     crossed[first:, first:] = 0.0

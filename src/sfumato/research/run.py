@@ -4,6 +4,8 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from sfumato.errors import InputError
 from sfumato.research import he_tables, real_data, xia_tables
-from sfumato.research.study import Mark, Study, Summary, Values, compare, repeated, summarise
+from sfumato.research.study import Mark, Row, Study, Summary, Values, compare, repeated, summarise
 
 STUDIES = {study.name: study for study in (*xia_tables.STUDIES, *real_data.STUDIES, *he_tables.STUDIES)}
 POINT = "|"
@@ -126,65 +128,74 @@ def _measured(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def complete(study: Study, done: Done) -> int:
-    """Replications, from the first on, that every row has."""
-    counts = (next(seed for seed in range(len(done) + 1) if (row.label, seed) not in done) for row in study.rows)
-    return min(counts, default=0)
+@dataclass(frozen=True)
+class Results:
+    """A study, and what was measured of it so far."""
+
+    study: Study
+    done: Done
+
+    @cached_property
+    def summaries(self) -> dict[tuple[str, str], Summary]:
+        """By row and column."""
+        gathered: dict[tuple[str, str], list[float]] = {}
+        for (label, _), values in sorted(self.done.items()):
+            for column, value in values.items():
+                gathered.setdefault((label, column), []).append(value)
+        return {key: summarise(values, self.study.statistic) for key, values in gathered.items()}
+
+    @property
+    def printed(self) -> list[str]:
+        """Names of the printed columns, in order."""
+        return list(dict.fromkeys(name for row in self.study.rows for name in row.printed))
+
+    @property
+    def measured(self) -> list[str]:
+        """Names of the measured columns, in order, but for points of curves."""
+        return list(dict.fromkeys(column for _, column in self.summaries if POINT not in column))
+
+    def of(self, row: Row) -> dict[str, Summary]:
+        """The summaries of a row, by column."""
+        return {column: one for (label, column), one in self.summaries.items() if label == row.label}
+
+    @cached_property
+    def marks(self) -> dict[tuple[str, str], Mark]:
+        """How each printed value compares with the measured column that repeats it, by row and printed column.
+
+        Values of a study of a user's own table were printed for another one: they are not compared.
+        """
+        found: dict[tuple[str, str], Mark] = {}
+        for row in () if self.study.data else self.study.rows:
+            measured = self.of(row)
+            for name, value in row.printed.items():
+                column = repeated(name, measured)
+                mark = None if column is None else compare(value, measured[column])
+                if mark is not None:
+                    found[row.label, name] = mark
+        return found
+
+    @property
+    def complete(self) -> int:
+        """Replications, from the first on, that every row has."""
+        seeds, rows = range(len(self.done) + 1), self.study.rows
+        return min((next(seed for seed in seeds if (row.label, seed) not in self.done) for row in rows), default=0)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows, as text; printed values with their marks."""
+        symbols = {at: f" {SYMBOLS[mark]}" for at, mark in self.marks.items()}
+        rows = []
+        for row in self.study.rows:
+            printed = {name: f"{value:.3f}{symbols.get((row.label, name), '')}" for name, value in row.printed.items()}
+            found = self.of(row)
+            shown = (printed.get(name, "") for name in self.printed)
+            rows.append([row.label, *shown, *(str(found.get(column, "")) for column in self.measured)])
+        return ["row", *(f"printed {name}" for name in self.printed), *self.measured], rows
 
 
-def cells(study: Study, done: Done) -> dict[tuple[str, str], Summary]:
-    """Summaries by row and column."""
-    gathered: dict[tuple[str, str], list[float]] = {}
-    for (label, _), values in sorted(done.items()):
-        for column, value in values.items():
-            gathered.setdefault((label, column), []).append(value)
-    return {key: summarise(values, study.statistic) for key, values in gathered.items()}
-
-
-def columns(study: Study, summaries: dict[tuple[str, str], Summary]) -> tuple[list[str], list[str]]:
-    """Names of the printed and of the measured columns, in order."""
-    printed = list(dict.fromkeys(name for row in study.rows for name in row.printed))
-    return printed, list(dict.fromkeys(column for _, column in summaries if POINT not in column))
-
-
-def marks(study: Study, summaries: dict[tuple[str, str], Summary]) -> dict[tuple[str, str], Mark]:
-    """How each printed value compares with the measured column that repeats it, by row and printed column.
-
-    Values of a study of a user's own table were printed for another one: they are not compared.
-    """
-    found: dict[tuple[str, str], Mark] = {}
-    for row in () if study.data else study.rows:
-        measured = {column: one for (label, column), one in summaries.items() if label == row.label}
-        for name, value in row.printed.items():
-            column = repeated(name, measured)
-            mark = None if column is None else compare(value, measured[column])
-            if mark is not None:
-                found[row.label, name] = mark
-    return found
-
-
-def table(study: Study, done: Done) -> tuple[list[str], list[list[str]]]:
-    """Header and rows, as text; printed values with their marks."""
-    summaries = cells(study, done)
-    printed, measured = columns(study, summaries)
-    judged = marks(study, summaries)
-    header = ["row", *(f"printed {name}" for name in printed), *measured]
-    rows = []
-    for row in study.rows:
-        shown = [
-            f"{row.printed[name]:.3f} {SYMBOLS[mark] if (mark := judged.get((row.label, name))) else ''}".rstrip()
-            if name in row.printed
-            else ""
-            for name in printed
-        ]
-        rows.append([row.label, *shown, *(str(summaries.get((row.label, column), "")) for column in measured)])
-    return header, rows
-
-
-def markdown(study: Study, done: Done, command: str, picture: str, remarks: Sequence[str] = ()) -> str:
+def markdown(results: Results, command: str, picture: str, remarks: Sequence[str] = ()) -> str:
     """A page for the documentation: what to know, the command that made it, the picture's file, and the table."""
-    header, rows = table(study, done)
-    counts = sorted({sum(label == row.label for label, _ in done) for row in study.rows})
+    study, (header, rows) = results.study, results.table()
+    counts = sorted({sum(label == row.label for label, _ in results.done) for row in study.rows})
     lines = [f"# {study.title}", "", study.note, "", *(f"* {remark}" for remark in remarks), *([""] if remarks else [])]
     lines += [
         f"`{command}`: {study.statistic} over {' to '.join(map(str, counts))} replications ± bootstrap standard error.",
@@ -193,7 +204,7 @@ def markdown(study: Study, done: Done, command: str, picture: str, remarks: Sequ
     shown = "Every row of the table below as dots on one axis, or as curves."
     shown = shown if study.picture is None else "The points of the study along the directions of every method."
     lines += [f"![{shown}]({picture})", ""]
-    lines += [LEGEND, ""] if marks(study, cells(study, done)) else []
+    lines += [LEGEND, ""] if results.marks else []
     lines += ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
 

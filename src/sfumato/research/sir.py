@@ -7,7 +7,7 @@ correct noise under one total budget, and "paper", the printed noise, which give
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from sfumato.errors import InputError
 from sfumato.methods.about import CLASSES, EXPLAINING, EXPLAINING_OPTIONS, PARAMETERS, SCALE, SUPPORT, About, number_or
 from sfumato.methods.base import ExplainingReducer, ExplainingTask, Session, given_of, known_of, open_session
 from sfumato.methods.inputs import directions_of, one_of
-from sfumato.methods.sir import Outcome
 from sfumato.privacy.asking import Asking, T, drive, on_columns
 from sfumato.privacy.curator import PaperCurator
 from sfumato.privacy.plan import Line, Plan
@@ -71,18 +70,15 @@ from sfumato.research.rayleigh_flow import (
 from sfumato.schema import Reader, whole, word
 from sfumato.statistics.histograms import ResponseHistogram
 from sfumato.statistics.parts import OnColumns
-from sfumato.steps.cca import orthonormal_rows
-from sfumato.steps.descent import Fit
 from sfumato.steps.dimension import Choice
-from sfumato.steps.links import Links
 from sfumato.steps.location import settled
-from sfumato.steps.pca import some
 from sfumato.steps.ranks import Ranks
+from sfumato.steps.subspace import orthonormal_rows
 from sfumato.sums import BoundedSum
 from sfumato.typing import FloatArray, IntArray, is_whole
 
-FLOWS = ("rayleigh-flow", "truncated-rayleigh-flow")
-PEELING = ("dp-sini", "dp-ssir", "truncated-rayleigh-flow")
+Solver = Literal["pencil", "parts", "steps", "flow"]
+"""Eigenvectors of the released moments; a descent from there, each step on a part of the records or on all; a flow."""
 BATCHES = ("parts", "full")
 PICKS = 6
 """Features kept by peeling, s' = 6 as in the paper's simulations."""
@@ -92,18 +88,16 @@ MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class PaperTask(Compared, ExplainingTask):
-    """What is public about such a fit; `slicing` are the bins of the response's histogram and its slices."""
+    """What is public about such a fit; `slicing` are the bins of the response's histogram and its slices.
+
+    `picks` are the features to keep, None in low dimension, where none are selected.
+    """
 
     bounds: Bounds
-    method: str
+    solver: Solver
     slicing: tuple[int, int]
-    picks: int = PICKS
+    picks: int | None = None
     validate: bool = False
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether features are selected first."""
-        return self.method in PEELING
 
     @property
     def grid(self) -> Grid:
@@ -111,119 +105,120 @@ class PaperTask(Compared, ExplainingTask):
         return self.bounds.grid(self.n_features)
 
     @property
-    def peeled(self) -> int:
+    def peeled(self) -> int | None:
         """Features that peeling picks: the truncated flow drops half of them again, the others keep all."""
-        return min(self.picks * (2 if self.method in FLOWS else 1), self.n_features)
+        return None if self.picks is None else min(self.picks * (2 if self.solver == "flow" else 1), self.n_features)
 
-    def run(self) -> Asking[tuple[Outcome, IntArray]]:
+    def run(self) -> Asking["Found"]:
         """Walk the plan of the tight variant."""
         return tight(self)
 
     def plan(self) -> Plan:
         """Every release of the tight variant, with its share."""
         lines: tuple[Line, ...] = plan_histogram(self.response, 0.05)
-        if self.is_sparse:
+        if self.peeled is not None:
             lines += plan_peeling("peel", self.peeled, 0.25)
-        if self.method in FLOWS:
+        if self.solver == "flow":
             return Plan(lines + plan_flow(0.7, "2.12 r / 1.41 r"))
-        moments = 0.9 if self.method in ("dp-ini", "dp-sini") else 0.5
+        moments = 0.9 if self.solver == "pencil" else 0.5
         if self.validate:
             lines += plan_validation(0.5 * moments, 0.15)
             moments *= 0.5
         lines += plan_moments(moments)
-        match self.method:
-            case "dp-sir":
-                lines += plan_parts(0.4)
-            case "dp-sir-full":
-                lines += plan_steps(0.4)
-            case "dp-ssir":
-                lines += plan_steps(0.4, self.peeled)
+        if self.solver == "parts":
+            lines += plan_parts(0.4)
+        if self.solver == "steps":
+            lines += plan_steps(0.4, self.peeled)
         return Plan(lines)
 
 
-def tight(task: PaperTask) -> Asking[tuple[Outcome, IntArray]]:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Directions in the units of x, orthonormal, with their eigenvalues, and the features they rest on."""
+
+    directions: FloatArray
+    eigenvalues: FloatArray
+    choice: Choice
+    support: IntArray
+
+
+def tight(task: PaperTask) -> Asking[Found]:
     """The algorithm with bounded sums and one total budget."""
     grid = task.grid
     sliced = yield from histogram_slices(task.response, *task.slicing)
     support = np.arange(task.n_features)
-    if task.is_sparse:
+    if task.picks is not None:
         support = yield from peel_kernel(grid, sliced, half=task.validate)
     n = task.records_of(sliced)
     if task.validate:
         size = yield from choose_size(grid, sliced, support, n, task.n_directions)
         support = support[:size]
-    if task.method in FLOWS:
+    if task.solver == "flow":
         return (yield from _within(task, support, _flow(task, sliced, support, n)))
-    found = yield from _within(task, support, pencil(some(grid, support), sliced, n))
+    found = yield from _within(task, support, pencil(grid.some(support), sliced, n))
     k = min(task.n_directions or bic_dimension(found.values, n, len(sliced.probabilities)), len(support))
     state = start(found, support, k)
-    if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
-        state = yield from descend_rows(grid, sliced, state, n, peel=task.is_sparse, parts=task.method == "dp-sir")
-    return outcome_of(task, state, found, sliced)
+    if task.solver in ("parts", "steps"):
+        peel, parts = task.picks is not None, task.solver == "parts"
+        state = yield from descend_rows(grid, sliced, state, n, peel=peel, parts=parts)
+    return found_by(task, state, found)
 
 
 def _within(task: PaperTask, support: IntArray, step: Asking[T]) -> Asking[T]:
     """The step on the features that were peeled; in low dimension on all of them."""
-    return on_columns(step, support) if task.is_sparse else step
+    return step if task.picks is None else on_columns(step, support)
 
 
-def _flow(task: PaperTask, sliced: Ranks, support: IntArray, n: float) -> Asking[tuple[Outcome, IntArray]]:
+def _flow(task: PaperTask, sliced: Ranks, support: IntArray, n: float) -> Asking[Found]:
     """Rayleigh flow of kernel and covariance, truncated to `picks` features in high dimension."""
-    p, shares = len(support), sliced.probabilities
-    query = moments_of(some(task.grid, support), sliced)
-    sparsity = task.picks if task.is_sparse else None
-    v, last = yield from rayleigh_flow(query, lambda r: matrices(r, p, shares, n)[:2], n, sparsity=sparsity)
-    return along(task, v, solve_pencil(last, p, shares, n), support, sliced)
+    shares = sliced.probabilities
+    query = moments_of(task.grid.some(support), sliced)
+    v, last = yield from rayleigh_flow(query, lambda r: matrices(r, shares, n)[:2], n, sparsity=task.picks)
+    return along(task, v, solve_pencil(last, shares, n), support)
 
 
-def along(
-    task: PaperTask, vector: FloatArray, found: Pencil, support: IntArray, sliced: Ranks
-) -> tuple[Outcome, IntArray]:
+def along(task: PaperTask, vector: FloatArray, found: Pencil, support: IntArray) -> Found:
     """One direction on the features where it is not zero."""
     on = np.flatnonzero(vector) if np.any(vector) else np.arange(1)
     state = Iterate(support[on], vector[on, None], found.mean[on], found.means[on], found.covariance[np.ix_(on, on)])
-    return outcome_of(task, state, found, sliced)
+    return found_by(task, state, found)
 
 
-def outcome_of(task: PaperTask, state: Iterate, found: Pencil, sliced: Ranks) -> tuple[Outcome, IntArray]:
-    """In the units of x, orthonormal; standard errors are not part of these methods."""
-    grid, k = task.grid, state.directions.shape[1]
+def found_by(task: PaperTask, state: Iterate, found: Pencil) -> Found:
+    """In the units of x, orthonormal."""
+    k = state.directions.shape[1]
     raw = np.zeros((task.n_features, k))
-    raw[state.support] = state.directions / grid.half_width[state.support, None]
+    raw[state.support] = state.directions / task.grid.half_width[state.support, None]
     # Noise may have made columns dependent, never the rows.
     directions = orthonormal_rows((raw / np.maximum(np.linalg.norm(raw, axis=0), 1e-300)).T)
     values = np.clip(found.values, 0.0, 1.0)
     choice = Choice(k, np.sqrt(values), math.nan, task.n_directions is not None)
-    links = Links(np.sqrt(values), state.directions, np.zeros((0, k)))
-    fit = Fit(links, links, choice, values[:k])
-    located = settled(task.bounds, task.n_features)
-    outcome = Outcome(directions, fit, sliced, located, grid.centre, grid.half_width, None)
-    return outcome, np.sort(state.support)
+    return Found(directions, values[:k], choice, np.sort(state.support))
 
 
-def fit_paper(task: PaperTask, session: Session, estimator: Any) -> tuple[Outcome, IntArray]:
-    """Directions and the features they rest on."""
+def fit_paper(task: PaperTask, session: Session, estimator: Any) -> Found:
+    """The fit in whichever calibration."""
     if estimator.calibration == "tight":
         return drive(task.run(), session.open(task))
     if task.validate:
         raise InputError("max_features='validate' has no printed noise that is right; use calibration='tight'.")
-    flows, first = task.method in FLOWS, estimator.calibration == FIRST
+    flows, first = task.solver == "flow", estimator.calibration == FIRST
     reason = FIRST_REASON if first else FLOW_REASON if flows else REASON
     door = open_printed(session, estimator, reason, takes_rho=flows)
     return printed(task, door, session.n_records or 0, estimator.rho, first)
 
 
-def printed(
-    task: PaperTask, door: PaperCurator, n: int, rho: float | None, first: bool = False
-) -> tuple[Outcome, IntArray]:
+def printed(task: PaperTask, door: PaperCurator, n: int, rho: float | None, first: bool = False) -> Found:
     """The algorithm with the noise of its lemmas; how the first version starts is not printed: as the newest does."""
     grid = task.grid
     sliced = printed_slices(door, task.response, *task.slicing, first)
-    support = printed_peel(door, grid, sliced, n, task.peeled) if task.is_sparse else np.arange(task.n_features)
-    inner = replace(door, setting=_Columns(door, support), _kept=[]) if task.is_sparse else door
-    found = printed_pencil(inner, some(grid, support), sliced, n, halves=2 if task.is_sparse else 1)
-    if task.method in FLOWS:
-        queries = [moments_of(some(grid, support), sliced), ResponseHistogram(sliced.bins)]
+    support, inner, halves = np.arange(task.n_features), door, 1
+    if task.peeled is not None:
+        support, halves = printed_peel(door, grid, sliced, n, task.peeled), 2
+        inner = replace(door, setting=_Columns(door, support), _kept=[])
+    found = printed_pencil(inner, grid.some(support), sliced, n, halves=halves)
+    if task.solver == "flow":
+        queries = [moments_of(grid.some(support), sliced), ResponseHistogram(sliced.bins)]
         scales = KERNEL * len(support), COVARIANCE * len(support)
         vector = printed_flow(
             inner,
@@ -233,14 +228,14 @@ def printed(
             n,
             rho=zcdp_of(door.epsilon, door.delta, rho),
             start=found.vectors[:, 0],
-            sparsity=task.picks if task.is_sparse else None,
+            sparsity=task.picks,
         )
-        return along(task, vector, found, support, sliced)
+        return along(task, vector, found, support)
     k = task.n_directions or bic_dimension(found.values, float(n), len(sliced.probabilities))
     state = start(found, support, min(k, len(support)))
-    if task.method in ("dp-sir", "dp-sir-full", "dp-ssir"):
-        state = printed_descent(door, grid, sliced, state, n, task.peeled if task.is_sparse else None, first)
-    return outcome_of(task, state, found, sliced)
+    if task.solver in ("parts", "steps"):
+        state = printed_descent(door, grid, sliced, state, n, task.peeled, first)
+    return found_by(task, state, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,22 +272,20 @@ class PaperSIR(ExplainingReducer):
     n_bins: int = 100
     classes: Sequence[Any] | None = None
 
-    _method: ClassVar[str]
+    _solver: ClassVar[Solver]
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Find the directions; parameters as in `PrivateSIR.fit`."""
         session = open_session(self, X, y, groups)
         task = self._task(session.source.n_features, session.n_records, session.source.response)
-        outcome, support = fit_paper(task, session, self)
-        self.directions_ = outcome.directions
-        self.standard_errors_ = np.full(outcome.directions.shape, np.nan)
-        self.eigenvalues_ = outcome.fit.eigenvalues
-        self.mean_, self.scale_ = outcome.centre, outcome.scale
-        self._keep_bounds(outcome.located)
-        self.choice_ = outcome.fit.choice
+        found = fit_paper(task, session, self)
+        self.directions_, self.eigenvalues_, self.choice_ = found.directions, found.eigenvalues, found.choice
+        self.standard_errors_ = np.full(found.directions.shape, np.nan)
+        self.mean_, self.scale_ = task.grid.centre, task.grid.half_width
+        self._keep_bounds(settled(task.bounds, task.n_features))
         self.ledger_ = session.ledger
-        if task.is_sparse:
-            self.support_ = support
+        if task.picks is not None:
+            self.support_ = found.support
         return self
 
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
@@ -301,10 +294,10 @@ class PaperSIR(ExplainingReducer):
         directions, bounds = directions_of(self.n_directions, n_features), given_of(known_of(self, n_features))
         if bounds is None:
             raise InputError(f"bounds must be given for {type(self).__name__}; for instance Bounds(-1.5, 1.5).")
-        if self._method in FLOWS and directions not in (None, 1):
+        if self._solver == "flow" and directions not in (None, 1):
             raise InputError(f"n_directions must be 1 with {type(self).__name__}, got {directions}; see DPSIR.")
         slicing = whole_number("n_bins", self.n_bins, 1), whole_number("n_slices", self.n_slices, 2)
-        return PaperTask(n_features, n_records, response, directions, bounds, self._method, slicing)
+        return PaperTask(n_features, n_records, response, directions, bounds, self._solver, slicing)
 
 
 class DPIni(PaperSIR):
@@ -347,7 +340,7 @@ class DPIni(PaperSIR):
     True
     """
 
-    _method = "dp-ini"
+    _solver = "pencil"
     about: ClassVar[About] = paper_about(
         "DP-Ini: private sliced inverse regression in one shot",
         f"Algorithm B.4 of {XIA}",
@@ -380,7 +373,7 @@ class DPSIR(PaperSIR):
     _: KW_ONLY
     batches: str = "parts"
 
-    _method = "dp-sir"
+    _solver = "parts"
     about: ClassVar[About] = paper_about(
         "DP-SIR: private sliced inverse regression by gradient steps",
         f"Algorithm 2 of {XIA}",
@@ -393,7 +386,7 @@ class DPSIR(PaperSIR):
     def _task(self, n_features: int, n_records: int | None, response: Response) -> PaperTask:
         full = one_of("batches", self.batches, BATCHES) == "full"
         task = super()._task(n_features, n_records, response)
-        return replace(task, method="dp-sir-full") if full else task
+        return replace(task, solver="steps") if full else task
 
 
 class RayleighFlowSIR(PaperSIR):
@@ -410,7 +403,7 @@ class RayleighFlowSIR(PaperSIR):
     13
     """
 
-    _method = "rayleigh-flow"
+    _solver = "flow"
     about: ClassVar[About] = flow_about(
         "Private sliced inverse regression by Rayleigh flow", lambda: RayleighFlowSIR, **LOW
     )
@@ -472,7 +465,7 @@ class DPSIni(PaperSparseSIR):
     (True, 6)
     """
 
-    _method = "dp-sini"
+    _solver = "pencil"
     about: ClassVar[About] = paper_about(
         "DP-SIni: private sparse sliced inverse regression in one shot",
         f"Algorithm B.5 of {XIA}",
@@ -495,7 +488,7 @@ class DPSSIR(PaperSparseSIR):
     4
     """
 
-    _method = "dp-ssir"
+    _solver = "steps"
     about: ClassVar[About] = paper_about(
         "DP-SSIR: private sparse sliced inverse regression by gradient steps",
         f"Algorithm 3 of {XIA}",
@@ -523,7 +516,7 @@ class TruncatedRayleighFlowSIR(PaperSparseSIR):
     12
     """
 
-    _method = "truncated-rayleigh-flow"
+    _solver = "flow"
     about: ClassVar[About] = flow_about(
         "Private sparse sliced inverse regression by truncated Rayleigh flow",
         lambda: TruncatedRayleighFlowSIR,

@@ -7,6 +7,7 @@ memory. What it gives back is an exact sum without noise, which is why the clust
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -28,6 +29,17 @@ class WorkerError(SfumatoError):
     """A worker failed; the sentence names the type of the error and nothing else, its text may quote a record."""
 
 
+@contextmanager
+def _unquoted() -> Iterator[None]:
+    """Pass our own sentences about a table on; of any other error tell its type alone."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        raise WorkerError(_FAILED.format(type(error).__name__)) from None
+
+
 def add_parts(recipe: str, parts: Sequence[Sequence[int]], question: str) -> IntArray:
     """The exact sum of a question over some parts of a source.
 
@@ -40,23 +52,18 @@ def add_parts(recipe: str, parts: Sequence[Sequence[int]], question: str) -> Int
     question : str
         A bounded sum (`sfumato.statistics.wire`), as JSON.
     """
-    try:
+    with _unquoted():
         opened = _open(recipe)
         return Central(opened.source, threads=1).sum_parts(opened.query(question), parts)
-    except InputError:
-        raise
-    except Exception as error:
-        raise WorkerError(_FAILED.format(type(error).__name__)) from None
 
 
 def check_parts(recipe: str, parts: Sequence[Sequence[int]]) -> str | None:
     """Why some parts of a source are refused, as a sentence that names no value; None if they are not."""
     try:
-        Central(_open(recipe).source, threads=1).check_parts(parts)
-    except InputError as error:
+        with _unquoted():
+            Central(_open(recipe).source, threads=1).check_parts(parts)
+    except SfumatoError as error:
         return str(error)
-    except Exception as error:
-        return _FAILED.format(type(error).__name__)
     return None
 
 
@@ -64,10 +71,8 @@ def add_batches(batches: Iterator[Any], recipe: str, columns: Sequence[str], que
     """The same for the Arrow batches that a task of Spark is given: one row, the bytes of the sum."""
     source = _passing(batches, recipe, columns)
     if source is not None:
-        try:
+        with _unquoted():
             total = Central(source, threads=1).sum(Decoder().query(json.loads(question)))
-        except Exception as error:
-            raise WorkerError(_FAILED.format(type(error).__name__)) from None
         yield _row("total", total.astype("<i8").tobytes())
 
 
@@ -76,11 +81,10 @@ def check_batches(batches: Iterator[Any], recipe: str, columns: Sequence[str]) -
     source = _passing(batches, recipe, columns)
     if source is not None:
         try:
-            source.check()
+            with _unquoted():
+                source.check()
         except InputError as error:
             yield _row("refused", str(error))
-        except Exception as error:
-            raise WorkerError(_FAILED.format(type(error).__name__)) from None
 
 
 def _passing(batches: Iterator[Any], recipe: str, columns: Sequence[str]) -> Source | None:

@@ -11,6 +11,7 @@ from sfumato.statistics.histograms import Bins, ResponseHistogram
 from sfumato.steps.covariance import Covariance, Measuring, rounder
 from sfumato.steps.dimension import Choice
 from sfumato.steps.shape import RoughShape
+from sfumato.steps.subspace import unit_rows
 from sfumato.steps.symmetric import inverse_root, noise_edge, raised
 from sfumato.typing import FloatArray
 
@@ -56,17 +57,6 @@ def canonical(covariance: FloatArray, p: int, noise_std: float, n: float, k: int
 def _root(block: FloatArray) -> FloatArray:
     """Inverse root, guarded against rounding only."""
     return inverse_root(block, max(1e-12 * float(np.trace(block)), 1e-300))
-
-
-def unit_rows(rows: FloatArray) -> FloatArray:
-    """Rows of length one."""
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
-
-
-def orthonormal_rows(rows: FloatArray) -> FloatArray:
-    """Gram-Schmidt, in order, keeping each row's side."""
-    q, r = np.linalg.qr(rows.T)
-    return np.asarray((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sfumato.privacy.plan import Line
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
-from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.steps.symmetric import inverse_root, noise_edge, split_moments
 from sfumato.typing import FloatArray
 
 
@@ -55,8 +55,7 @@ class Measuring:
         """Mean and covariance of the whitened, clipped records."""
         p = len(whitening.mean)
         released = yield from ask(whole(whitening), self.name)
-        mean = released.value[:p] / n
-        second = upper_to_full(released.value[p:] / n, p)
+        (mean,), second = split_moments(released.value / n)
         return Covariance(whitening, mean, second - np.outer(mean, mean), float(released.noise_std[p]) / n)
 
 

@@ -12,7 +12,7 @@ from sfumato.statistics.slices import SlicedMoments
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.dimension import Choice, choose
 from sfumato.steps.ranks import MOST_CLASSES, Ranks
-from sfumato.steps.symmetric import inverse_root, noise_edge, raised, upper_to_full
+from sfumato.steps.symmetric import inverse_root, noise_edge, raised, split_moments
 from sfumato.typing import FloatArray, IntArray
 
 
@@ -127,20 +127,17 @@ def class_question(whitening: Whitening, ranks: Ranks, n_codes: int) -> tuple[In
 
 def class_moments(released: Release, ranks: Ranks, used: IntArray, n: float) -> tuple[ClassMoments, FloatArray]:
     """Class moments and the mean, from class sums (others last) and the second moment."""
-    h = len(used) + 1
-    p = int((np.sqrt((2 * h + 1) ** 2 + 8 * len(released.value)) - (2 * h + 1)) / 2 + 0.5)
-    sums = released.value[: h * p].reshape(h, p)
+    sums, second = split_moments(released.value, len(used) + 1)
     mean = sums.sum(axis=0) / n
-    second = upper_to_full(released.value[h * p :] / n, p)
     shares = np.maximum(ranks.probabilities[used], 1e-12)
     sizes = n * np.maximum(shares, 0.25 / len(used))
     moments = ClassMoments(
         shares / shares.sum(),
         # centred before it is divided: a class that nobody has differs from the others by noise alone
         (sums[:-1] - n * shares[:, None] * mean) / sizes[:, None],
-        second - np.outer(mean, mean),
+        second / n - np.outer(mean, mean),
         float(released.noise_std[0]) / sizes,
-        noise_edge(float(released.noise_std[h * p]) / n, p),
+        noise_edge(float(released.noise_std[sums.size]) / n, len(mean)),
     )
     return moments, mean
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.steps.subspace import unit_rows
 from sfumato.typing import FloatArray
 
 
@@ -54,15 +55,6 @@ def unit_directions(links: Links, to_z: FloatArray, signs: FloatArray) -> FloatA
     rows themselves are orthogonal only where features have the same scale and are uncorrelated.
     """
     return unit_rows((to_z.T @ links.axes[:, : len(signs)]).T * signs[:, None])
-
-
-def unit_rows(rows: FloatArray) -> FloatArray:
-    """Rows of length one.
-
-    >>> unit_rows(np.array([[3.0, 4.0]]))
-    array([[0.6, 0.8]])
-    """
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
 
 
 def signs_of(links: Links, probabilities: FloatArray, k: int, ordered: bool) -> FloatArray:

@@ -14,7 +14,7 @@ from sfumato.steps.links import Links, links_of
 from sfumato.steps.picture import groups
 from sfumato.steps.ranks import Ranks
 from sfumato.steps.shape import Shape
-from sfumato.steps.symmetric import inverse_root, noise_edge, upper_to_full
+from sfumato.steps.symmetric import inverse_root, noise_edge, split_moments
 
 SLICES = 10
 """Most of a response that is a number, and of classes."""
@@ -46,9 +46,8 @@ class OneShot(OneLine):
         query = SlicedMoments(whitening, ranks.bins, slice_of, len(edges) - 1, count_weight=COUNT_WEIGHT)
         released = yield from ask(query, "slices")
         p, h = len(whitening.mean), query.n_slices
-        sums = released.value[: h * p].reshape(h, p).T / n
-        second = upper_to_full(released.value[h * p : -h] / n, p)
-        sizes = released.value[-h:] / n
+        by_slice, second = split_moments(released.value[:-h] / n, h)
+        sums, sizes = by_slice.T, released.value[-h:] / n
         sizes += (1.0 - sizes.sum()) / h  # the nearest sizes that add up to all records
         share = np.maximum(sizes, 0.5 / h)
         mean = sums.sum(axis=1)

@@ -21,7 +21,7 @@ from sfumato.statistics.moments import Moments, SquareSums
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.covariance import CENTRE_WEIGHT, Measuring
 from sfumato.steps.noisy_histograms import kept_share, likely_counts, quantile
-from sfumato.steps.symmetric import noise_edge, upper_to_full
+from sfumato.steps.symmetric import noise_edge, split_moments
 from sfumato.typing import FloatArray, IntArray
 
 RADIUS_LEVEL = 0.5
@@ -129,8 +129,8 @@ class Components:
 def _rough(grid: Grid, n: float, radius: float, kept: float) -> Asking[_Rough]:
     p = grid.n_features
     released = yield from ask(Moments(grid, radius, CENTRE_WEIGHT), "rough")
-    mean = np.clip(released.value[:p] / n, -1.0, 1.0)
-    second = upper_to_full(released.value[p:] / n, p)
+    (mean,), second = split_moments(released.value / n)
+    mean = np.clip(mean, -1.0, 1.0)
     noise_std = float(released.noise_std[p]) / n
     fill = float(np.trace(second)) / radius**2  # mean squared length of clipped records, over the longest
     return _Rough(mean, second - np.outer(mean, mean), noise_std, kept, float(np.clip(fill, 0.1, 1.0)))
@@ -302,8 +302,3 @@ class VariancePicks:
 def typical_clip(grid: Grid, length: float) -> float:
     """Where entries are clipped, in half widths, if a typical record is that long."""
     return float(min(1.0, REACH * length / np.sqrt(grid.n_features)))
-
-
-def some(grid: Grid, columns: IntArray) -> Grid:
-    """The grid of some features."""
-    return Grid(grid.centre[columns], grid.half_width[columns])

@@ -11,7 +11,7 @@ from sfumato.statistics.histograms import NormHistogram
 from sfumato.statistics.moments import Moments
 from sfumato.statistics.whitening import Whitening
 from sfumato.steps.noisy_histograms import kept_share, likely_counts, quantile
-from sfumato.steps.symmetric import noise_edge, sparse_correlations, upper_to_full
+from sfumato.steps.symmetric import noise_edge, sparse_correlations, split_moments
 from sfumato.typing import FloatArray
 
 FEWEST_WHOLE, MOST_WHOLE = 0.5, 0.9
@@ -71,8 +71,9 @@ class RoughShape:
         noise = float(seen.noise_std.max()) * float(np.sqrt(self.radius_share / self.shape_share)) / n
         radius = clip_length(counts, lengths.radii, noise_edge(noise, p), p)
         released = yield from ask(Moments(grid, radius), "shape")
-        mean = np.clip(released.value[:p] / n, -1.0, 1.0)
-        covariance = upper_to_full(released.value[p:] / n, p) - np.outer(mean, mean)
+        (mean,), second = split_moments(released.value / n)
+        mean = np.clip(mean, -1.0, 1.0)
+        covariance = second - np.outer(mean, mean)
         noise = float(released.noise_std[p]) / n
         if self.sparse and noise_edge(noise, p) < VISIBLE * float(covariance.trace()) / p:
             covariance, left = sparse_correlations(covariance, noise)

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
-from sfumato.steps.links import unit_rows
+from sfumato.steps.subspace import unit_rows
 from sfumato.typing import FloatArray
 
 MATTER = (np.arange(10) + 0.5) / 10

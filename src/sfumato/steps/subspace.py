@@ -1,4 +1,4 @@
-"""How far apart two subspaces are: the loss in every table of this library."""
+"""How far apart two subspaces are, the loss in every table of this library; and directions as rows of length one."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -6,6 +6,21 @@ from scipy.linalg import subspace_angles
 
 from sfumato.errors import InputError
 from sfumato.typing import FloatArray
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Rows of length one.
+
+    >>> unit_rows(np.array([[3.0, 4.0]]))
+    array([[0.6, 0.8]])
+    """
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
+
+
+def orthonormal_rows(rows: FloatArray) -> FloatArray:
+    """Gram-Schmidt, in order, keeping each row's side."""
+    q, r = np.linalg.qr(rows.T)
+    return np.asarray((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T)
 
 
 def subspace_distance(A: ArrayLike, B: ArrayLike) -> float:

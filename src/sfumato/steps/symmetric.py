@@ -95,3 +95,15 @@ def upper_to_full(upper: FloatArray, size: int) -> FloatArray:
     matrix = np.zeros((size, size))
     matrix[upper_pairs(size)] = upper
     return matrix + np.triu(matrix, 1).T
+
+
+def split_moments(values: FloatArray, slices: int = 1) -> tuple[FloatArray, FloatArray]:
+    """Sums by slice (slices, p) and the second moment (p, p), of which the upper triangle was released after them.
+
+    >>> sums, second = split_moments(np.array([1.0, 2.0, 5.0, 6.0, 7.0]))
+    >>> sums.tolist(), second.tolist()
+    ([[1.0, 2.0]], [[5.0, 6.0], [6.0, 7.0]])
+    """
+    half = slices + 0.5  # there are slices p + p (p + 1) / 2 values
+    p = int(np.sqrt(half**2 + 2.0 * len(values)) - half + 0.5)
+    return values[: slices * p].reshape(slices, p), upper_to_full(values[slices * p :], p)

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from sfumato.errors import BudgetError, InputError, SfumatoError, describe_unexpected
 from sfumato.hints import cautions, visible
+from sfumato.privacy.unit import is_count_public
 from sfumato.report import svg
 from sfumato.report.document import figure
 from sfumato.report.html import templates
@@ -316,8 +317,7 @@ class Pages:
         return run
 
     def _cautions(self, plan: "Explanation") -> tuple[str, ...]:
-        public = plan.relation == "replace" and plan.rows_per_person is None
-        budget = plan.budget
+        budget, public = plan.budget, is_count_public(plan.relation, plan.rows_per_person)
         return cautions(budget.epsilon or 0.0, budget.delta or 0.0, plan.n_samples if public else None)
 
     def _expected(self, plan: "Explanation", *, advice: bool = True) -> dict[str, Any]:
