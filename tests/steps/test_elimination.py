@@ -48,6 +48,13 @@ def test_as_many_features_as_directions_stay_where_nothing_shows():
     assert np.count_nonzero(eliminate(0.1 * rng.normal(size=(2, 6)), np.ones((2, 6)), np.eye(6)).any(axis=0)) == 2
 
 
+def test_a_direction_without_error_stays_what_it_is():
+    """One feature makes one direction, whose error is none."""
+    for rows in (np.array([[-1.0]]), np.eye(2)):
+        sparse = eliminate(rows, np.zeros_like(rows), np.eye(len(rows)))
+        np.testing.assert_array_equal(sparse, rows)
+
+
 def test_a_private_fit_without_idle_features_is_nearer_to_the_truth_and_costs_nothing():
     sample = xia("M1", n=20_000, p=15, random_state=4)
     sir = PrivateSIR(bounds=Bounds(-1.5, 1.5), n_directions=1).fit(sample.x, sample.y)

@@ -140,7 +140,7 @@ def eliminate(
     inverse = np.linalg.pinv(covariance, hermitian=True)
     spread = np.sqrt(np.maximum(np.diag(inverse), 1e-300))
     noise = np.sqrt(np.nanmean((errors / spread) ** 2, axis=1, keepdims=True))
-    b, left = directions / np.maximum(noise, 1e-300), np.arange(p)
+    b, left = directions / np.maximum(noise, _LEAST), np.arange(p)
     each = k + 2.0 * np.log(p) if penalty is None else penalty
     spent, best = 0.0, (each * p, left, b)
     while len(left) > k:
