@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli.terminal import make_table
+from sfumato.cli.terminal import UNTOLD, make_table
 from sfumato.hints import visible
 from sfumato.report.document import Document, Heatmap, figure, figures, percent, plural
 
@@ -30,8 +30,9 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     """A fit: directions with what is known of each, picture, ledger, guarantee."""
     console.print()
     if document.verdict is not None:
-        level, sentence = document.verdict
-        console.print(Text(f"{document.headline}. ", style=f"bold {VERDICTS[level]}"), Text(sentence), sep="")
+        show_verdict(console, document.headline, *document.verdict)
+    else:
+        console.print(Text(UNTOLD))
     console.print(Text(visible(title), style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
     console.print()
     console.print(_directions(document, meanings))
@@ -40,6 +41,11 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     console.print(_ledger(document))
     colour = "yellow" if document.rehearsal or document.guarantee.startswith("No ") else "green"
     console.print(Panel(Text(document.guarantee), border_style=colour, title="guarantee", title_align="left"))
+
+
+def show_verdict(console: Console, headline: str, level: str, sentence: str) -> None:
+    """Whether a fit is to be believed: what is read first."""
+    console.print(Text(f"{headline}. ", style=f"bold {VERDICTS[level]}"), Text(sentence), sep="")
 
 
 def show_plan(console: Console, plan: "Explanation", title: str) -> None:
