@@ -126,6 +126,15 @@ def test_blocks_are_refused_over_sites_before_anything_is_spent():
         simulate(PrivateSparseSIR(bounds=BOX, method="blocks", random_state=0), sites)
 
 
+@pytest.mark.parametrize("classes", [["a", "b", "c"], None])
+def test_a_fit_of_classes_has_a_plan_and_a_report(classes, few_stand_ins, tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((600, 8)), rng.choice(["a", "b", "c"], 600)
+    fit = PrivateSparseSIR(classes=classes, bounds=BOX)
+    assert len(fit.explain(600, 8).plan.lines) > 8
+    assert "Private sparse" in fit.fit(x, y).report(tmp_path / "report.html").read_text()
+
+
 def screened(scores: list[float], kept: list[int], picked: list[int]) -> Screen:
     return Screen(np.array(kept), np.array(picked), np.array(scores), 2.2)
 

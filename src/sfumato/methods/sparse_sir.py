@@ -112,8 +112,10 @@ class SparseTask:
         descent = Descent(self.schedule, SHARES["solve"], SHARES["residual"])
         return Plan.of(*with_picture(self.picture, self.slicing, self.screening, *spans, shape, descent))
 
-    def prospect(self) -> Prospect:
-        """The one honest method, on records of which three features matter."""
+    def prospect(self) -> Prospect | None:
+        """The one honest method, on records of which three features matter; none where y has classes."""
+        if self.response.categories is not None:
+            return None
         return Prospect((("screen", self),), FewActiveFeatures(self.n_features))
 
     def run(self) -> Asking[tuple[Outcome, Screen]]:
