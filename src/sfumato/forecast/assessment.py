@@ -37,8 +37,8 @@ ALIKE, OFTEN = 0.9, 0.95
 """A direction is reliable if its scores of two fits on fresh samples are correlated by `ALIKE` in this part of them."""
 SURE = 0.93
 """What stand-ins have to reach for that: they describe the population roughly."""
-HIGHEST = 700.0
-"""Of which the exponential is finite."""
+HIGHEST = 345.0
+"""Of which the exponential is a number that a model file holds (`schema.LARGEST`)."""
 SILENCE = 1e-2
 """Variance of the noise, over that of the fit, that is as good as none beside it."""
 FAR = 10.0
