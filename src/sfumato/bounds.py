@@ -50,8 +50,10 @@ class Bounds:
         object.__setattr__(self, "upper", _numbers("upper", upper))
         if self.lower.ndim and self.upper.ndim and self.lower.shape != self.upper.shape:
             raise InputError("bounds: lower and upper must have the same length; give one value per feature.")
-        if not (self.upper - self.lower > NARROWEST).all():
-            raise InputError("bounds: every lower bound must be below its upper bound; swap or widen them.")
+        narrow = np.flatnonzero(~(self.upper - self.lower > NARROWEST))
+        if narrow.size:
+            which = f" (not so at position {narrow[0]})" if self.lower.ndim or self.upper.ndim else ""
+            raise InputError(f"bounds: every lower bound must be below its upper bound{which}; swap or widen them.")
 
     def __repr__(self) -> str:
         return f"Bounds(lower={_show(self.lower)}, upper={_show(self.upper)})"
@@ -175,7 +177,7 @@ class PartialBounds:
         for column, value in zip(_positions(list(given), n_features, names, parameter), given.values(), strict=True):
             if value is None or (isinstance(value, str) and value == SEARCH):
                 continue
-            known.lower[column], known.upper[column] = _ends(value, parameter)
+            known.lower[column], known.upper[column] = _ends(value, parameter, _called(column, names))
             known.settled[column] = isinstance(value, range)
         return known
 
@@ -322,6 +324,11 @@ def _positions(columns: Sequence[Any], n_features: int, names: Sequence[str] | N
         position = {name: next(free, -1) for name in columns if isinstance(name, str)}
     found = [position.get(c, -1) if isinstance(c, str) else c for c in columns]
     for column, j in zip(columns, found, strict=True):
+        if isinstance(column, str) and names is not None and len(names) == 0:
+            raise InputError(
+                f"{parameter}: column {column!r} is named, but the table has no column names; give positions, or a "
+                "dataframe (in a pipeline by set_output(transform='pandas'))."
+            )
         if not is_whole(j, 0, n_features - 1):
             raise InputError(f"{parameter}: there is no column {column!r}; give names or positions of columns of x.")
     if len({int(j) for j in found}) < len(found):
@@ -329,14 +336,23 @@ def _positions(columns: Sequence[Any], n_features: int, names: Sequence[str] | N
     return [int(j) for j in found]
 
 
-def _ends(value: Any, parameter: str) -> tuple[float, float]:
+def _called(position: int, names: Sequence[str] | None) -> str | int:
+    """What a column is called: its name, if it has one."""
+    return position if names is None or len(names) == 0 else str(names[position])
+
+
+def _ends(value: Any, parameter: str, column: Any) -> tuple[float, float]:
     """Lower and upper bound of one column."""
     ends = (min(value), max(value)) if isinstance(value, range) and len(value) > 1 else value
+    needs = f"{parameter}: column {column!r} needs (lower, upper), a range of integers, or 'search'."
     if not isinstance(ends, Sequence | np.ndarray) or isinstance(ends, str) or len(ends) != 2:
-        raise InputError(f"{parameter}: a column needs (lower, upper), a range of integers, or 'search'.")
-    both = Bounds(*ends)
+        raise InputError(needs)
+    try:
+        both = Bounds(*ends)
+    except InputError as error:
+        raise InputError(f"{parameter}: column {column!r}: {str(error).removeprefix('bounds: ')}") from None
     if both.lower.ndim or both.upper.ndim:
-        raise InputError(f"{parameter}: a column needs (lower, upper), a range of integers, or 'search'.")
+        raise InputError(needs)
     return float(both.lower), float(both.upper)
 
 

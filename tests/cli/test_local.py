@@ -42,8 +42,15 @@ def test_slices_go_out_and_the_direction_comes_back(people, tmp_path):
     assert set(pq.read_table(answers).column("y").to_pylist()) == {0, 1}
     fitted = run("fit", answers, "--directions", 1, "--out", found)
     assert fitted.exit_code == 0 and "epsilon = 2 (pure)" in fitted.output
+    assert "noise alone would give some, too" in fitted.output
     rows = dict(line.split(",") for line in found.read_text().split()[1:])
     assert abs(float(rows["b"])) > 0.9
+
+
+def test_answers_are_not_written_under_the_name_of_another_format(people, tmp_path):
+    refused = run("randomize", people, "-y", "y", "--edges", "0", "--out", tmp_path / "answers.csv")
+    assert refused.exit_code == 2 and "name it answers.parquet" in refused.output
+    assert not (tmp_path / "answers.csv").exists()
 
 
 def test_numbers_go_out_and_the_regression_comes_back(people, tmp_path):

@@ -47,6 +47,7 @@ def test_simulate_prints_every_sites_spending(table):
 
     done = CliRunner().invoke(federated_app, ["simulate", table, "--by", "hospital", "-y", "y", "--epsilon", "1"])
     assert done.exit_code == 0, done.output
+    assert re.match("(Reliable|Weak|Noise)", done.output)  # whether to believe it comes first
     assert all(f"{name}: epsilon 1" in done.output for name in ("north", "south", "west"))
     assert re.search(r"^ *feature +direction 1", done.output, re.M) and re.search(
         r"^ *x0 +[+-]0\.\d{4}", done.output, re.M

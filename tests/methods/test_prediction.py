@@ -54,6 +54,24 @@ def test_intervals_hold_the_part_of_records_they_promise(fitted):
         assert ((low <= y) & (y <= high)).mean() == pytest.approx(coverage, abs=0.07)
 
 
+@pytest.mark.parametrize("coverage", [0.5, 0.9])
+def test_intervals_hold_values_that_many_records_share(coverage):
+    """Of four values an interval holds whole ones: at least what it promises."""
+    rng = np.random.default_rng(5)
+    x = np.clip(rng.normal(size=(2 * N, 5)), -4.0, 4.0)
+    y = np.round(np.clip(x[:, 0] + rng.normal(size=2 * N), -1.0, 2.0))
+    sir = PrivateSIR(1.0, 1e-6, 1, BOX, picture=True, random_state=0).fit(x[:N], y[:N])
+    low, high = sir.predict_interval(x[N:], coverage).T
+    assert ((low <= y[N:]) & (y[N:] <= high)).mean() > coverage - 0.02
+
+
+def test_of_a_response_whose_size_does_not_show_nothing_is_promised():
+    x, _, _ = drawn(100, 6)
+    sir = PrivateSIR(1.0, 1e-6, 1, BOX, picture=True, random_state=0).fit(x, np.linspace(5.0, 9.0, 100))
+    assert np.ptp(sir.picture_.response_cuts) == 0.0  # too few records
+    assert np.isinf(sir.predict_interval(x)).all() and np.isinf(sir.predict(x, return_std=True)[1]).all()
+
+
 def test_class_shares_follow_the_direction():
     rng = np.random.default_rng(3)
     x = np.clip(rng.normal(size=(N, 4)), -4.0, 4.0)

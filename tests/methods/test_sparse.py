@@ -6,8 +6,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato import Bounds, InputError, PrivateSparseSIR, subspace_distance
 from sfumato.federated import simulate
+from sfumato.forecast.screened import OTHERS, ScreenedBelief
 from sfumato.privacy.events import Gaussian, Selection
 from sfumato.simulate import xia
+from sfumato.steps.pursuit import Rule
+from sfumato.steps.screening import Screen
 
 BOX = Bounds(-1.5, 1.5)
 
@@ -121,3 +124,34 @@ def test_blocks_are_refused_over_sites_before_anything_is_spent():
     sites = [(rng.normal(size=(300, 40)), rng.normal(size=300)) for _ in range(2)]
     with pytest.raises(InputError, match="method: 'blocks' is for records in one place"):
         simulate(PrivateSparseSIR(bounds=BOX, method="blocks", random_state=0), sites)
+
+
+@pytest.mark.parametrize("classes", [["a", "b", "c"], None])
+def test_a_fit_of_classes_has_a_plan_and_a_report(classes, few_stand_ins, tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((600, 8)), rng.choice(["a", "b", "c"], 600)
+    fit = PrivateSparseSIR(classes=classes, bounds=BOX)
+    assert len(fit.explain(600, 8).plan.lines) > 8
+    assert "Private sparse" in fit.fit(x, y).report(tmp_path / "report.html").read_text()
+
+
+def screened(scores: list[float], kept: list[int], picked: list[int]) -> Screen:
+    return Screen(np.array(kept), np.array(picked), np.array(scores), 2.2)
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_a_direction_is_not_reliable_where_other_features_would_be_kept_on_a_fresh_sample(few_stand_ins):
+    """The descent says that two features make up a clear direction; scores, whether they would be kept again."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4_000, 40))
+    y = x[:, 3] - x[:, 5] + 0.3 * rng.standard_normal(4_000)
+    belief = PrivateSparseSIR(n_directions=1, bounds=BOX, random_state=0).fit(x, y)._assessment
+    assert belief.screen.kept.tolist() == [3, 5] and belief.verdict.level == "reliable"
+    for scores, level in (
+        ([30.0, 28.0, 1.4, 0.3], "reliable"),  # clearly apart
+        ([6.0, 2.4, 1.4, 0.3], "weak"),  # the second was kept by a hair
+        ([3.6, 3.2, 2.0, 2.1], "weak"),  # others were left out by a hair
+    ):
+        doubted = ScreenedBelief.of(belief, screened(scores, [3, 5], [3, 5, 7, 9]), Rule())
+        assert doubted.verdict.level == level
+        assert (OTHERS in doubted.verdict.sentence) == (level == "weak")

@@ -11,11 +11,12 @@ from tests.clock import quickest
 
 import sfumato as sf
 from sfumato.bounds import PartialBounds
-from sfumato.forecast.assessment import Verdict
+from sfumato.forecast.assessment import Verdict, _compare
 from sfumato.forecast.belief import with_next
 from sfumato.forecast.described import HIDDEN, _clipped_moments
 from sfumato.forecast.evidence import Evidence
 from sfumato.release import Release
+from sfumato.schema import LARGEST
 from sfumato.simulate import xia
 from sfumato.steps.links import Links
 from sfumato.steps.symmetric import noise_edge
@@ -327,3 +328,12 @@ def test_a_direction_is_not_reliable_where_records_far_out_would_have_other_scor
     assert again._assessment.alikeness[0] < 0.9 <= again._assessment.alikeness_inside[0]
     assert again.verdict_.levels == ("weak",) and "Of records within `box_`" in again.verdict_.sentence
     assert "times the records" not in again.verdict_.sentence  # within the box there are enough
+
+
+def test_the_edge_of_a_test_is_a_number_that_a_model_file_holds():
+    """Of two features nothing may be left to tell by: what comes out by chance then spreads over any size."""
+    rng = np.random.default_rng(0)
+    _, edge = _compare(1.0, iter(np.exp(rng.normal(scale=300.0, size=100).clip(-600, 600))))
+    assert 1e9 < edge < LARGEST
+    tried = [sf.PrivatePCA(n_directions=2, bounds=sf.Bounds(-3, 3)).fit(np.round(X[:60, :2])) for _ in range(3)]
+    assert all(fit.choice_.edge < LARGEST for fit in tried)

@@ -11,7 +11,7 @@ import pytest
 from sfumato.report import Heatmap, LedgerRow, Loading, Spectrum
 from sfumato.report.charts import heatmap_chart, ledger_chart, loading_chart, spectrum_chart
 from sfumato.report.document import figure, figures
-from sfumato.report.svg import RAMP, shorten, ticks
+from sfumato.report.svg import RAMP, shorten, shorten_each, ticks
 
 NAN = math.nan
 
@@ -148,3 +148,11 @@ def test_wide_letters_are_cut_earlier_and_all_fit(letter: str) -> None:
     assert kept.endswith("…")
     assert len(kept) <= {"i": 19, "a": 13, "M": 9, "年": 9}[letter]
     assert shorten(letter * 8, 100) == letter * 8
+
+
+def test_long_names_that_begin_alike_can_be_told_apart():
+    names = [f"a rather long name of measurement {j} (mmol/l)" for j in range(60)] + ["age", "a rather long name"]
+    shown = shorten_each(names, 124)
+    assert len(set(shown)) == len(names) and shown[-2] == "age"
+    chart = loading_chart([Loading(name, (0.1,), (0.1,)) for name in names], 0)
+    assert all(f">{short}<" in chart for short in shown)

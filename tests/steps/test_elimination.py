@@ -48,6 +48,23 @@ def test_as_many_features_as_directions_stay_where_nothing_shows():
     assert np.count_nonzero(eliminate(0.1 * rng.normal(size=(2, 6)), np.ones((2, 6)), np.eye(6)).any(axis=0)) == 2
 
 
+def test_a_direction_without_error_stays_what_it_is():
+    """One feature makes one direction, whose error is none."""
+    for rows in (np.array([[-1.0]]), np.eye(2)):
+        sparse = eliminate(rows, np.zeros_like(rows), np.eye(len(rows)))
+        np.testing.assert_array_equal(sparse, rows)
+
+
+def test_features_without_spread_and_directions_without_error_raise_and_warn_nothing():
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(6, 3))
+    covariance = half @ half.T * np.outer(*[[1e4, 1.0, 1.0, 1e-2, 1.0, 0.0]] * 2)  # of rank three at most
+    errors = np.array([[0.1] * 6, [0.0] * 6])
+    with np.errstate(all="raise"):
+        sparse = eliminate(rng.normal(size=(2, 6)), errors, covariance)
+    assert np.allclose(np.linalg.norm(sparse, axis=1), 1.0)
+
+
 def test_a_private_fit_without_idle_features_is_nearer_to_the_truth_and_costs_nothing():
     sample = xia("M1", n=20_000, p=15, random_state=4)
     sir = PrivateSIR(bounds=Bounds(-1.5, 1.5), n_directions=1).fit(sample.x, sample.y)

@@ -1,9 +1,10 @@
 """Bounds that were bought: of tables as they are, with some of them known, and inside known ones."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from sfumato import AccuracyWarning, Bounds, InputError
+from sfumato import AccuracyWarning, Bounds, InputError, PrivateSIR
 from sfumato.bounds import PartialBounds
 from sfumato.privacy.asking import drive
 from sfumato.statistics.histograms import OCTAVES
@@ -230,3 +231,20 @@ def test_records_as_far_from_the_middle_as_known_bounds_allow_are_seen(widest, o
     counts[0, octave] = N
     half, shown = _half_widths(counts, 50.0, N, 0.0, np.array([widest]))
     assert shown[0] and widest <= half[0] < 32 * widest
+
+
+@pytest.mark.parametrize("given", [{"age": (120, 0)}, {"age": 5}, {"age": (0, np.inf)}, [None, (120, 0), None]])
+def test_of_many_columns_the_one_with_wrong_bounds_is_named(given):
+    with pytest.raises(InputError, match=r"^bounds: column 'age'"):
+        PartialBounds.of(given, 3, np.array(["dose", "age", "weight"], dtype=object))
+
+
+def test_of_many_bounds_the_first_that_is_reversed_is_named():
+    with pytest.raises(InputError, match="position 2"):
+        Bounds([0, 0, 3], 1)
+
+
+def test_names_of_a_table_without_names_are_refused_with_a_way_out():
+    frame = pd.DataFrame({"age": [1.0], "dose": [2.0]})
+    with pytest.raises(InputError, match="the table has no column names; give positions"):
+        PrivateSIR(bounds={"age": (0, 120)}).fit(frame.to_numpy(), [1.0])

@@ -12,7 +12,7 @@ import typer
 from sfumato.cli import options as cli
 from sfumato.cli.ledger import say_what_is_left
 from sfumato.cli.output import new_file
-from sfumato.cli.terminal import command_group, note, show_progress, stdout
+from sfumato.cli.terminal import UNTOLD, command_group, note, show_progress, stdout
 from sfumato.errors import InputError, as_usage
 from sfumato.study import EstimatorOptions, check_options, read_categories, read_kind, split_names
 
@@ -234,10 +234,15 @@ def simulate(
         fitted = run(made, sites, trust, leave_out=leave_out, least=least, own_units=own_units)
         if draft is not None:
             fitted.report(draft)
-    from sfumato.cli.show import show_weights
+    from sfumato.cli.show import show_verdict, show_weights
     from sfumato.report.words import feature_names, second_names
 
     console = stdout()
+    verdict = getattr(fitted, "verdict_", None)
+    if verdict is None:
+        console.print(UNTOLD)
+    else:
+        show_verdict(console, verdict)
     for name, ledger in fitted.ledgers_.items():
         console.print(f"{name}: epsilon {ledger.spent():.4g}, {len(ledger)} releases", markup=False)
     for name, why in fitted.left_out_.items():

@@ -7,7 +7,7 @@ import typer
 
 from sfumato.cli.output import new_file
 from sfumato.cli.results import weight_lines, write_lines
-from sfumato.cli.terminal import command_group, note, show_progress, stdout
+from sfumato.cli.terminal import UNTOLD, command_group, note, show_progress, stdout
 from sfumato.errors import InputError
 from sfumato.study import read_count, split_names
 
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 FORM = b"sfumato.form"
 local_app = command_group("Private labels, randomised where they are: the analyst never sees a true one.")
+
+
+OTHER_ENDINGS = (".csv", ".tsv", ".txt", ".arrow", ".feather", ".xlsx", ".json")
+
+
+def _check_parquet(out: Path) -> None:
+    """Refuse a name that promises another format."""
+    if out.suffix.lower() in OTHER_ENDINGS:
+        raise InputError(f"out: answers are kept as Parquet, with what was asked; name it {out.stem}.parquet.")
 
 
 @local_app.command()
@@ -38,6 +47,7 @@ def randomize(
 
     sfumato local randomize me.csv -y income --edges 30000,60000 --epsilon 2 --out answer.parquet
     """
+    _check_parquet(out)
     with new_file(out) as draft, show_progress("randomising the labels"):
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -76,6 +86,7 @@ def ask(
 
     sfumato local ask people.csv -y income --waves 6 --out wave1.parquet
     """
+    _check_parquet(out)
     with new_file(out) as draft, show_progress("placing the questions"):
         from sfumato.cli import sheets
 
@@ -110,6 +121,7 @@ def answer(
 
     sfumato local answer wave1.parquet me.csv --out answer1.parquet
     """
+    _check_parquet(out)
     with new_file(out) as draft, show_progress("randomising the answers"):
         from sfumato.cli import sheets
         from sfumato.local.forms import Sheet
@@ -146,6 +158,7 @@ def fit_answers(
     from sfumato.cli.show import show_weights
 
     show_weights(stdout(), features, rows, headings, most=20)
+    note(UNTOLD)
     stdout().print(fitted.ledger_.guarantee, soft_wrap=True)
 
 

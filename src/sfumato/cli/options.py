@@ -135,8 +135,9 @@ _SHARED: dict[str, Any] = {
         str,
         _option(
             STUDY,
-            "What to look for. Directions that explain a response: sir, sparse-sir (very many columns), save or dr "
-            "(even, curved relations), lda (classes). Without a response: pca, sparse-pca. Two sets of columns: cca. "
+            "What to look for. Directions that explain a response: sir, sparse-sir (very many columns), save, dr, phd "
+            "(even, curved relations), lda (classes), multi-sir (several responses), censored-sir (times cut short). "
+            "Without a response: pca, sparse-pca. Two sets of columns: cca. "
             "For comparison, the papers' own: dp-sir and others.",
             autocompletion=_words(*FAMILY),
         ),

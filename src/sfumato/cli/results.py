@@ -100,8 +100,8 @@ def transform(
 ) -> None:
     """Coordinates of records along the directions of a model, one row per record.
 
-    A model of canonical pairs (cca) gives those of both sets of columns, one of declared classes (lda) also the class
-    that each record most likely has.
+    A model of canonical pairs (cca) gives those of both sets of columns. One with a picture of the response gives also
+    the response to expect, one of declared classes (also lda) the class that each record most likely has.
 
     They are values of the records themselves, so they are not private: keep them where the data are.
     """

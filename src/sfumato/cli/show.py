@@ -13,11 +13,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.cli.terminal import make_table
+from sfumato.cli.terminal import UNTOLD, make_table
 from sfumato.hints import visible
 from sfumato.report.document import Document, Heatmap, figure, figures, percent, plural
 
 if TYPE_CHECKING:
+    from sfumato.forecast.assessment import Verdict
     from sfumato.methods.explanation import Explanation
     from sfumato.typing import FloatArray
 
@@ -31,8 +32,9 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     """A fit: directions with what is known of each, picture, ledger, guarantee."""
     console.print()
     if document.verdict is not None:
-        headline = Text(f"{document.verdict.headline}. ", style=f"bold {VERDICTS[document.verdict.level]}")
-        console.print(headline, Text(document.verdict.sentence), sep="")
+        show_verdict(console, document.verdict)
+    else:
+        console.print(Text(UNTOLD))
     console.print(Text(visible(title), style="bold"), Text(f" · {document.subtitle}", style=QUIET), sep="")
     console.print()
     console.print(_directions(document, meanings))
@@ -41,6 +43,13 @@ def show_document(console: Console, document: Document, title: str, meanings: Se
     console.print(_ledger(document))
     colour = "yellow" if document.rehearsal or document.guarantee.startswith("No ") else "green"
     console.print(Panel(Text(document.guarantee), border_style=colour, title="guarantee", title_align="left"))
+
+
+def show_verdict(console: Console, verdict: "Verdict") -> None:
+    """Whether a fit is to be believed: what is read first."""
+    console.print(
+        Text(f"{verdict.headline}. ", style=f"bold {VERDICTS[verdict.level]}"), Text(verdict.sentence), sep=""
+    )
 
 
 def show_plan(console: Console, plan: "Explanation", title: str) -> None:

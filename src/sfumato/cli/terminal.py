@@ -22,6 +22,7 @@ from sfumato.hints import visible
 from sfumato.progress import listening
 from sfumato.signals import endings, hear
 
+UNTOLD = "This method does not tell whether what it found stands out of the noise: noise alone would give some, too."
 PLAIN_WIDTH = 100
 """Width of tables that go to a file or a pipe."""
 

@@ -37,8 +37,8 @@ ALIKE, OFTEN = 0.9, 0.95
 """A direction is reliable if its scores of two fits on fresh samples are correlated by `ALIKE` in this part of them."""
 SURE = 0.93
 """What stand-ins have to reach for that: they describe the population roughly."""
-HIGHEST = 700.0
-"""Of which the exponential is finite."""
+HIGHEST = 345.0
+"""Of which the exponential is a number that a model file holds (`schema.LARGEST`)."""
 SILENCE = 1e-2
 """Variance of the noise, over that of the fit, that is as good as none beside it."""
 FAR = 10.0
@@ -48,6 +48,7 @@ UNKNOWN = 0.5
 GUESSED = (
     "But of some features hardly more than zeros was seen: how much one of them weighs is a guess. Give their bounds."
 )
+UNSEEN = "There may be nothing to find; if there is, more records or a larger epsilon would help"
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 Level = Literal["reliable", "weak", "noise"]
 
@@ -398,7 +399,7 @@ class Assessment(ABC):
         """Whether the fit would come out the same again, direction by direction, and what would help."""
         announced = min(self.tested.announced, self._k)
         if announced == 0:
-            told = f"{self.tests} More records or a larger epsilon would help{self._or_bounds}."
+            told = f"{self.tests} {UNSEEN}{self._or_bounds}."
             return Verdict("noise", told, self._each(0, False))
         same = self._each(announced, False)
         parts = [spoken(same, self.noun)]
@@ -483,11 +484,12 @@ def remedy(alike: float) -> str:
 
     >>> remedy(0.6)
     'About 3 times the records or the epsilon would help'
-    >>> remedy(0.02), remedy(0.95)
-    ('Far more records or a far larger epsilon would help', 'More records or a larger epsilon would help')
+    >>> remedy(0.02), remedy(0.95)  # doctest: +NORMALIZE_WHITESPACE
+    ('Far more records or a far larger epsilon would help',
+     'If there is more to find, more records or a larger epsilon would help')
     """
     if alike >= SURE:
-        return "More records or a larger epsilon would help"
+        return "If there is more to find, more records or a larger epsilon would help"
     if needed(alike) > FAR:
         return "Far more records or a far larger epsilon would help"
     return f"About {needed(alike):.2g} times the records or the epsilon would help"

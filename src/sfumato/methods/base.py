@@ -291,6 +291,7 @@ class Assessed:
     def _assessment(self) -> Assessment:
         belief = self.__dict__.get("_belief")
         if belief is None:
+            check_is_fitted(self)
             raise AttributeError("nothing is said about the directions of this estimator")
         assert isinstance(belief, Assessment)
         return belief

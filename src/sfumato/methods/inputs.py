@@ -259,7 +259,8 @@ def _array(X: Any, least: int = 1) -> tuple[FloatArray, tuple[str, ...] | None]:
         raise InputError("x has 0 sample(s), a minimum of 1 is required; give at least one record.")
     x = np.ascontiguousarray(_numeric(raw), dtype=np.float64)
     if not is_finite(x):
-        raise InputError("x has missing or infinite values (NaN or inf); drop or impute them first.")
+        which = "" if names is None else f" in column {names[int(np.argmin(np.isfinite(x).all(axis=0)))]!r}"
+        raise InputError(f"x has missing or infinite values (NaN or inf){which}; drop or impute them first.")
     return x, names
 
 

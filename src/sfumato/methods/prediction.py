@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.errors import InputError
 from sfumato.steps.noisy_histograms import nearest_shares
-from sfumato.steps.picture import Picture
+from sfumato.steps.picture import GROUPS, Picture
 from sfumato.typing import FloatArray
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -71,6 +72,8 @@ def _likelihood(prior: FloatArray, precision: FloatArray, target: FloatArray) ->
     return 0.5 * (volume + float(target @ np.linalg.solve(posterior, target)))
 
 
+MANY = 2.0 / GROUPS
+"""Part of the records that makes a group one of which it is not known where in it they are."""
 FAR = 5.0
 """How far from the mean of all the mean at a score may well be, in standard deviations of y."""
 
@@ -105,16 +108,35 @@ def quantiles(picture: Picture, scores: FloatArray, levels: FloatArray) -> Float
     """Quantiles of a number y given the score (scores, levels).
 
     The distribution function at the cut between two groups is a curve of its own; it is made to grow with the cut, and
-    y is spread evenly within a group.
+    y is spread evenly within a group. Of a group that holds many records it is not known where in it they are, perhaps
+    all at one value: a quantile there is the end of the group that is farther from the median. Where nothing is known
+    of the size of y all are infinite.
     """
     assert picture.response_cuts is not None
-    groups = picture.counts.shape[1]
+    if unsized(picture):
+        return np.tile(np.where(levels < 0.5, -np.inf, np.inf), (len(scores), 1))
+    groups, cuts = picture.counts.shape[1], picture.response_cuts
     below = np.array(
         [mean_curve(picture, (np.arange(groups) <= g).astype(float)).at(scores) for g in range(groups - 1)]
     )
     below = np.vstack([np.zeros(len(scores)), below.reshape(groups - 1, len(scores)), np.ones(len(scores))])
     below = np.maximum.accumulate(np.clip(below, 0.0, 1.0), axis=0) + 1e-12 * np.arange(groups + 1)[:, None]
-    return np.array([np.interp(levels, column, picture.response_cuts) for column in below.T])
+    found = np.array([np.interp(levels, column, cuts) for column in below.T]).reshape(len(scores), len(levels))
+    group = np.array([np.searchsorted(column[1:-1], levels) for column in below.T], dtype=np.int64)
+    group = group.reshape(found.shape)
+    return np.where(_heavy(picture)[group], cuts[group + (levels >= 0.5)], found)
+
+
+def _heavy(picture: Picture) -> NDArray[np.bool_]:
+    """Which groups hold many records."""
+    shares = nearest_shares(picture.counts.sum(axis=0), max(float(picture.counts.sum()), 1.0))
+    return np.asarray(shares > MANY)
+
+
+def unsized(picture: Picture) -> bool:
+    """Whether records were too few to show how large numbers of y are: there is one cut alone."""
+    cuts = picture.response_cuts
+    return cuts is not None and cuts[0] == cuts[-1]
 
 
 def _pictured(estimator: Any) -> bool:
@@ -161,8 +183,9 @@ class Predicting:
         ----------
         X : array, dataframe or Arrow table
         return_std : bool
-            Whether to return, too, the standard error of that mean by sampling and privacy noise (numbers only). How
-            far single records are from it `predict_interval` tells.
+            Whether to return, too, the standard error of that mean by sampling and privacy noise (numbers only),
+            infinite where records are too few to show how large y is. How far single records are from it
+            `predict_interval` tells.
         """
         picture = self._picture()
         if not picture.is_ordered:
@@ -170,11 +193,18 @@ class Predicting:
         assert picture.response_values is not None
         scores, curve = self._scores(X), mean_curve(picture, picture.response_values)
         found = curve.at(scores)
-        return (found, np.interp(scores, curve.places, curve.errors)) if return_std else found
+        if not return_std:
+            return found
+        known = np.interp(scores, curve.places, curve.errors)
+        return found, np.full_like(known, np.inf) if unsized(picture) else known
 
     @needs_numbers
     def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
-        """Lower and upper end between which y of a record is expected to be with this probability: (n, 2)."""
+        """Lower and upper end between which y of a record is expected to be with this probability: (n, 2).
+
+        Where many records have one value, both ends count as between them. Ends are infinite where records are too few
+        to show how large y is.
+        """
         if not 0.0 < coverage < 1.0:
             raise InputError(f"coverage must be between 0 and 1, got {coverage!r}; 0.9 is usual.")
         picture, miss = self._picture(), (1.0 - coverage) / 2.0

@@ -11,6 +11,7 @@ from sfumato.bounds import Bounds, PartialBounds
 from sfumato.errors import InputError
 from sfumato.forecast.populations import IndexResponse, Population, missed_distance
 from sfumato.forecast.prospect import Prospect
+from sfumato.forecast.screened import ScreenedBelief
 from sfumato.forecast.stand_in import StandIn
 from sfumato.methods.about import (
     CLASSES,
@@ -111,8 +112,10 @@ class SparseTask:
         descent = Descent(self.schedule, SHARES["solve"], SHARES["residual"])
         return Plan.of(*with_picture(self.picture, self.slicing, self.screening, *spans, shape, descent))
 
-    def prospect(self) -> Prospect:
-        """The one honest method, on records of which three features matter."""
+    def prospect(self) -> Prospect | None:
+        """The one honest method, on records of which three features matter; none where y has classes."""
+        if self.response.categories is not None:
+            return None
         return Prospect((("screen", self),), FewActiveFeatures(self.n_features))
 
     def run(self) -> Asking[tuple[Outcome, Screen]]:
@@ -341,8 +344,9 @@ class PrivateSparseSIR(PrivateSIR):
         Columns picked (best first), their released scores in standard deviations of chance and noise together, and the
         threshold they had to pass.
     standard_errors_, privacy_errors_, loadings_, loadings_errors_, eigenvalues_, choice_, verdict_
-        As in `PrivateSIR`, for the features kept; which ones are is not part of the errors. There are no p-values: the
-        features were kept for what they have to do with y.
+        As in `PrivateSIR`, for the features kept; which ones are is not part of the errors. A direction is called
+        reliable only if features kept by scores about as large would make up about the same one. There are no
+        p-values: the features were kept for what they have to do with y.
     mean_, scale_, bounds_, ledger_, picture_
         As in `PrivateSIR`; of features that were not kept nothing was learnt, so `mean_` and `scale_` are middle and
         half width of their bounds (0 and 1 without bounds).
@@ -377,6 +381,8 @@ class PrivateSparseSIR(PrivateSIR):
     def _keep(self, outcome: Any, ledger: Ledger) -> None:
         found, screened = outcome
         self.screen_: Screen | None = screened
+        if found.belief is not None:
+            found = replace(found, belief=ScreenedBelief.of(found.belief, screened, self._rule))
         self.support_ = screened.kept
         super()._keep(found, ledger)
 
@@ -387,10 +393,13 @@ class PrivateSparseSIR(PrivateSIR):
     def _task(self, n_features: int, n_records: int | None, response: Response) -> Any:
         """What is public about this fit, every parameter checked: a `SparseTask`."""
         known = known_of(self, n_features).with_binary(getattr(self, "_binary", ()))
-        rule = WHOLE if chosen_method(self, METHODS) == "blocks" else Rule()
         directions = directions_of(self.n_directions, n_features)
         picks, picture = self._picks(n_features, n_records, directions), share_of(self.picture, PICTURE_SHARE)
-        return SparseTask(n_features, n_records, response, directions, known, picks, picture, rule)
+        return SparseTask(n_features, n_records, response, directions, known, picks, picture, self._rule)
+
+    @property
+    def _rule(self) -> Rule:
+        return WHOLE if chosen_method(self, METHODS) == "blocks" else Rule()
 
     def _picks(self, n_features: int, n_records: int | None, n_directions: int | None) -> int:
         if self.max_features == "auto":

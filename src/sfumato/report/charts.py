@@ -32,9 +32,10 @@ def loading_chart(loadings: Sequence[Loading], direction: int) -> str:
     texts = columns[direction] if loadings else ()
     x = svg.scale(-limit, limit, 134.0, svg.WIDTH - 8 - max(map(svg.room, columns), default=0.0))
     known = any(loading.has_error for loading in loadings)
+    names = svg.shorten_each([loading.feature for loading in loadings], 124)
     rows = [
-        _loading_row(loading, direction, text, (step * (row + 0.5) + 4, step), limit, x, known)
-        for row, (loading, text) in enumerate(zip(loadings, texts, strict=True))
+        _loading_row(loading, direction, (name, text), (step * (row + 0.5) + 4, step), limit, x, known)
+        for row, (loading, name, text) in enumerate(zip(loadings, names, texts, strict=True))
     ]
     zero = svg.line(x(0), 2, x(0), bottom, svg.MUTED)
     title = f"Direction {direction + 1}: loadings"
@@ -130,13 +131,13 @@ def _loading_limit(loadings: Iterable[Loading]) -> float:
 def _loading_row(
     loading: Loading,
     direction: int,
-    text: str,
+    shown: tuple[str, str],
     band: tuple[float, float],
     limit: float,
     x: svg.Scale,
     errors_known: bool,
 ) -> str:
-    y, step = band
+    (name, text), (y, step) = shown, band
     value, error = svg.tame(loading.values[direction]), abs(svg.tame(loading.errors[direction]))
     clear = not errors_known or (abs(value) > 2 * error and math.isfinite(loading.errors[direction]))
     plus_minus = f" ± {figure(loading.errors[direction])}" if math.isfinite(loading.errors[direction]) else ""
@@ -152,7 +153,7 @@ def _loading_row(
     )
     marks = [
         svg.tag("title", svg.escape(f"{loading.feature}: {text}{plus_minus}")),
-        svg.text(svg.shorten(loading.feature, 124), 126, y + 4, "end"),
+        svg.text(name, 126, y + 4, "end"),
         bar,
         _whisker(loading.values[direction], error, y, limit, x),
         svg.text(text, svg.WIDTH, y + 4, "end", svg.INK if clear else svg.MUTED),

@@ -11,12 +11,14 @@ import math
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, takewhile
 
 from sfumato.report.document import figure
 
 WIDTH = 440.0
+ROUNDS = 3
+"""Times that labels which look the same are cut at their beginning."""
 INK, MUTED, RULE = "currentColor", "var(--muted,#6b6861)", "var(--rule,#d9d4c7)"
 BAR, PLAIN = "var(--bar,#559aab)", "var(--plain,#b9b3a4)"
 # Sand to indigo in equal steps of OKLab lightness; the page turns the order round in the dark.
@@ -146,6 +148,29 @@ def shorten(label: str, width: float) -> str:
     if not ends or ends[-1] <= width:
         return label
     return label[: bisect_right(ends, width - 12)].rstrip() + "…"
+
+
+def shorten_each(labels: Sequence[str], width: float) -> list[str]:
+    """Cut labels so that they can still be told apart: of those that look the same the words they begin with go first.
+
+    >>> shorten_each(["systolic blood pressure, left", "systolic blood pressure, right", "age"], 100)
+    ['…left', '…right', 'age']
+    """
+    rests = list(labels)
+    for _ in range(ROUNDS):
+        short = [shorten(rest, width) for rest in rests]
+        same = [{rest for rest, other in zip(rests, short, strict=True) if other == one} for one in short]
+        rests = [_without_beginning(rest, others) for rest, others in zip(rests, same, strict=True)]
+    return [shorten(rest, width) for rest in rests]
+
+
+def _without_beginning(label: str, same: set[str]) -> str:
+    """A label without the words that all of these labels begin with, if there are others."""
+    alike = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*same, strict=False)))
+    if len(same) == 1 or alike < 2:
+        return label
+    start = max((at + 1 for at in range(1, min(alike, len(label) - 1)) if not label[at].isalnum()), default=alike)
+    return "…" + label[start:].lstrip()
 
 
 def level(step: int) -> str:

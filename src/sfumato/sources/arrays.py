@@ -161,6 +161,16 @@ def _raw(y: Any) -> NDArray[Any]:
 def _numbers(column: Any, name: str) -> FloatArray:
     if column.dtype in TOO_WIDE:
         raise InputError(f"x: column {name!r} has integers of 128 bits; cast it to 64 bits or to floats.")
+    if column.dtype.is_temporal():
+        raise InputError(
+            f"x: column {name!r} is not numeric but a date or a duration; make it a number, such as an age in days, or "
+            "leave it out."
+        )
+    if isinstance(column.dtype, nw.Object | nw.Unknown):
+        raise InputError(
+            f"x: column {name!r} is not numeric (its cells are objects, or of a type of their own); cast it, as by "
+            "astype(float), or leave it out."
+        )
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         raise InputError(
             f"x: column {name!r} is not numeric; encode it, declare its categories "

@@ -84,7 +84,9 @@ class Columns:
                 )
             if name not in self.categorical and table.kind(name) == "text":
                 commas = (
-                    "" if table.has_types else "; where fractions follow a comma say so (--decimal , or decimal=',')"
+                    ""
+                    if table.has_types or getattr(table, "decimal", ".") == ","
+                    else "; where fractions follow a comma say so (--decimal , or decimal=',')"
                 )
                 raise InputError(
                     f"features: column {name!r} is not numeric; declare its categories (--categorical '{name}=a|b|c', "

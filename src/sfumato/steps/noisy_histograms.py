@@ -99,7 +99,7 @@ def likeliest_stretch(edges: FloatArray, counts: Release, n: float | None) -> tu
     there = np.maximum(mean / uneven, 0.0) if n is None else n
     variance = max(float(counts.noise_std.max()), 1e-9) ** 2
     likely = np.where(length > 0.0, there * (mean - there * uneven / 2.0) / variance, -np.inf)
-    first, last = np.unravel_index(int(likely.argmax()), likely.shape)
+    first, last = divmod(int(likely.argmax()), len(lengths))
     return float(edges[max(first - 1, 0)]), float(edges[min(last, len(edges) - 1)]), float(likely[first, last])
 
 

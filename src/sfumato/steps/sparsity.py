@@ -23,6 +23,8 @@ APART = np.array([0.0, 1.0])
 """Whether slopes that are not zero are as often near it as a normal law has it, or lie apart from it."""
 SWEEPS = 10
 """Times that every pair of directions is turned; one is enough for two of them."""
+EXACT = 1e-12
+"""Part of a size that is none beside it."""
 _LEAST = 1e-100
 """No length, or error, is less: its square is a number, and so is one over it."""
 
@@ -140,15 +142,17 @@ def eliminate(
     inverse = np.linalg.pinv(covariance, hermitian=True)
     spread = np.sqrt(np.maximum(np.diag(inverse), 1e-300))
     noise = np.sqrt(np.nanmean((errors / spread) ** 2, axis=1, keepdims=True))
-    b, left = directions / np.maximum(noise, 1e-300), np.arange(p)
+    longest = np.abs(np.where(spread > _LEAST, directions / spread, 0.0)).max(axis=1, keepdims=True)
+    b, left = directions / np.maximum(noise, np.maximum(EXACT * longest, _LEAST)), np.arange(p)
+    least = np.maximum(EXACT * np.diag(inverse), _LEAST**2)  # of what others leave of a feature less is rounding
     each = k + 2.0 * np.log(p) if penalty is None else penalty
     spent, best = 0.0, (each * p, left, b)
     while len(left) > k:
-        costs = (b**2).sum(axis=0) / np.maximum(np.diag(inverse), 1e-300)
+        costs = (b**2).sum(axis=0) / np.maximum(np.diag(inverse), least[left])
         out = int(np.argmin(costs))
         spent += float(costs[out])
         # The inverse of the covariance without a row and column, and least squares without that feature.
-        column, diagonal = inverse[:, out], max(float(inverse[out, out]), 1e-300)
+        column, diagonal = inverse[:, out], max(float(inverse[out, out]), float(least[left[out]]))
         b = np.delete(b - np.outer(b[:, out], column) / diagonal, out, axis=1)
         inverse = np.delete(np.delete(inverse - np.outer(column, column) / diagonal, out, axis=0), out, axis=1)
         left = np.delete(left, out)
