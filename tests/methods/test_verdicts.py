@@ -337,3 +337,12 @@ def test_the_edge_of_a_test_is_a_number_that_a_model_file_holds():
     assert 1e9 < edge < LARGEST
     tried = [sf.PrivatePCA(n_directions=2, bounds=sf.Bounds(-3, 3)).fit(np.round(X[:60, :2])) for _ in range(3)]
     assert all(fit.choice_.edge < LARGEST for fit in tried)
+
+
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_a_number_that_is_chosen_is_tested_as_one_that_is_given():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(50.0, 12.0, 4_000), rng.gamma(2.0, 3.0, 4_000), rng.poisson(2.0, 4_000)])
+    y = 0.05 * x[:, 0] + 0.2 * x[:, 1] + 0.5 * rng.normal(size=4_000)
+    chosen, given = (sf.PrivateSIR(1.0, 1e-6, n_directions=k, random_state=3).fit(x, y).choice_ for k in ("auto", 1))
+    assert chosen.p_values[0] < 3.0 * given.p_values[0] and chosen.announced == 1

@@ -179,7 +179,7 @@ def solve(
     again = Again(replace(task, bounds=Bounds(-1.0, 1.0), picture=0.0), ranks, "ranks" in heard.lines)
 
     def chooser(first: Links) -> Choice:
-        return choose_by_test(Evidence.of(heard, n, whitening, ranks, again), first)
+        return choose_by_test(Evidence.of(heard, n, whitening, ranks, again, located.reading), first)
 
     automatic = tested and task.n_directions is None
     fit = yield from heard.of(task.solver.run(shape, ranks, n, task.n_directions, chooser if automatic else None))
