@@ -107,6 +107,17 @@ def cautions(epsilon: float, delta: float, n_records: int | None) -> tuple[str, 
     delta = 0.02 is not below 1 / records: it allows a mechanism that publishes some records whole; take 1e-06 or less.
     There are fewer than 100 records: whatever is found will be mostly noise.
     """
+    few = n_records is not None and n_records < FEW
+    noisy = (f"There are fewer than {FEW} records: whatever is found will be mostly noise.",) if few else ()
+    return (*unusual_budget(epsilon, delta, n_records), *noisy)
+
+
+def unusual_budget(epsilon: float, delta: float, n_records: int | None) -> tuple[str, ...]:
+    """Why a budget hardly protects anybody, from public numbers alone.
+
+    >>> unusual_budget(1.0, 1e-6, 5_000), len(unusual_budget(20.0, 0.02, 80)), unusual_budget(1.0, 0.02, None)
+    ((), 2, ())
+    """
     found = []
     if epsilon > LARGE:
         found.append(
@@ -117,8 +128,6 @@ def cautions(epsilon: float, delta: float, n_records: int | None) -> tuple[str, 
             f"delta = {delta:g} is not below 1 / records: it allows a mechanism that publishes some records whole; "
             "take 1e-06 or less."
         )
-    if n_records is not None and n_records < FEW:
-        found.append(f"There are fewer than {FEW} records: whatever is found will be mostly noise.")
     return tuple(found)
 
 

@@ -1,5 +1,7 @@
 """PrivateSIR is a scikit-learn estimator."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sfumato import Bounds, PrivateSIR
+from sfumato.errors import PrivacyWarning
 
 
 @parametrize_with_checks(
@@ -56,3 +59,17 @@ def test_fitting_again_forgets_the_first_fit(data):
     sir.fit(x[:, :2], y)
     assert sir.directions_.shape[1] == 2 and not hasattr(sir, "feature_names_in_")
     assert sir.ledger_ is not first and len(sir.ledger_) == len(first)
+
+
+def test_a_budget_that_hardly_protects_anybody_is_said_by_public_numbers(data):
+    loose = {"epsilon": 20.0, "delta": 0.01, "n_directions": 1, "bounds": Bounds(-4, 4)}
+    with pytest.warns(PrivacyWarning) as caught:
+        PrivateSIR(**loose).fit(*data)
+    said = [str(warning.message) for warning in caught]
+    assert len(said) == 2 and said[0].startswith("epsilon = 20") and said[1].startswith("delta = 0.01")
+    with pytest.warns(PrivacyWarning) as caught:  # how many records there are is private
+        PrivateSIR(**loose, relation="add-remove").fit(*data)
+    assert [str(warning.message).partition(" ")[0] for warning in caught] == ["epsilon"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PrivateSIR(bounds=Bounds(-4, 4), n_directions=1).fit(*data)

@@ -184,11 +184,12 @@ def _run(
     out = given or default_directory(options.estimator)
     again = (out / "model.json").exists()
     ledger: FileLedger | None = None
-    with new_directory(out) as draft, _notes():
+    with new_directory(out) as draft, _notes() as told:
         try:
             with show_progress("loading the library"):
                 prepared = prepare(table, options)
                 doubts = _doubts(*prepared)
+            told.extend(doubts)
             doubts = doubts if sure else _confirm(doubts)
             with show_progress("loading the library") as bar:
                 from sfumato.cli.show import show_document, show_files
@@ -272,14 +273,16 @@ def _say_what_it_cost(draft: Draft, ledger: "FileLedger | None") -> None:
 
 
 @contextmanager
-def _notes() -> Iterator[None]:
-    """Warnings about privacy as notes; others are for developers."""
+def _notes() -> Iterator[list[str]]:
+    """Warnings about privacy as notes, but for those in the list, told otherwise; others are for developers."""
+    told: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", PrivacyWarning)
-        yield
+        yield told
     for warning in caught:
-        note(str(warning.message))
+        if str(warning.message) not in told:
+            note(str(warning.message))
 
 
 TEMPLATE = """\

@@ -17,6 +17,7 @@ from sfumato.bounds import Bounds, GivenBounds, Grid, PartialBounds, by_column
 from sfumato.errors import PrivacyWarning
 from sfumato.forecast.assessment import Assessment, Verdict
 from sfumato.forecast.prospect import Prospect
+from sfumato.hints import unusual_budget
 from sfumato.methods.about import About
 from sfumato.methods.explanation import Explanation
 from sfumato.methods.inputs import first_rows, fit_source, has_ids, sizes_of, transform_array
@@ -116,6 +117,9 @@ def open_session(
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)
+    if not noise.rehearsal and estimator.rho is None:
+        for sentence in unusual_budget(estimator.epsilon, estimator.delta, session.n_records):
+            warnings.warn(sentence, PrivacyWarning, stacklevel=3)
     estimator._binary = source.binary
     estimator.n_records_ = session.n_records  # None where it is private
     return session
