@@ -323,7 +323,7 @@ def test_a_direction_is_not_reliable_where_records_far_out_would_have_other_scor
     estimator = sf.PrivateSIR(n_directions=1, bounds=sf.Bounds([-5, -5, 0], [5, 5, 8]), random_state=0)
     verdict = estimator.fit(x, y).verdict_
     assert verdict.levels == ("reliable",) and "box_" not in verdict.sentence
-    monkeypatch.setattr(Evidence, "beyond", property(lambda self: np.array([0.0, 10.0, 10.0])))
+    monkeypatch.setattr(Evidence, "beyond", property(lambda self: np.array([0.0, 100.0, 100.0])))
     again = estimator.fit(x, y)
     assert again._assessment.alikeness[0] < 0.9 <= again._assessment.alikeness_inside[0]
     assert again.verdict_.levels == ("weak",) and "Of records within `box_`" in again.verdict_.sentence
