@@ -317,13 +317,14 @@ def test_lengths_tell_how_many_records_may_lie_beyond_the_box_and_bounds_how_far
     assert 0.01 < nobody_knows.beyond.min() < some.beyond[2]
 
 
+@pytest.mark.judged
 @pytest.mark.filterwarnings("ignore:random_state")
 def test_a_direction_is_not_reliable_where_records_far_out_would_have_other_scores(monkeypatch):
     x, y = (part[:4_000] for part in with_far_ones(0.0))
     estimator = sf.PrivateSIR(n_directions=1, bounds=sf.Bounds([-5, -5, 0], [5, 5, 8]), random_state=0)
     verdict = estimator.fit(x, y).verdict_
     assert verdict.levels == ("reliable",) and "box_" not in verdict.sentence
-    monkeypatch.setattr(Evidence, "beyond", property(lambda self: np.array([0.0, 100.0, 100.0])))
+    monkeypatch.setattr(Evidence, "beyond", property(lambda self: np.array([0.0, 10.0, 10.0])))
     again = estimator.fit(x, y)
     assert again._assessment.alikeness[0] < 0.9 <= again._assessment.alikeness_inside[0]
     assert again.verdict_.levels == ("weak",) and "Of records within `box_`" in again.verdict_.sentence
