@@ -17,7 +17,7 @@ from sfumato.privacy.noise import SeededNoise, gumbel_argtop
 from sfumato.records import Records, Response
 from sfumato.statistics.histograms import Bins
 from sfumato.statistics.scores import QuantileScores
-from sfumato.steps.descent import USUAL
+from sfumato.steps.descent import schedule_of
 
 RELATIONS = ("replace", "add-remove")
 DELTA = 1e-6
@@ -111,7 +111,8 @@ def test_an_outcome_is_a_function_of_the_releases_alone(method):
     case = cases(3.0, DELTA, "replace")[f"PrivateSIR {method}"]
     d, _ = worst_fit_pair(case, seed=2, tries=5)
     fitted, transcript = case.listened(d, SeededNoise(5))
-    task = Task(3, 40, Response(), 1, Bounds(-1, 1), method, schedule=USUAL)
+    schedule = schedule_of(3, 40, Budget.approximate(3.0, DELTA).mu())
+    task = Task(3, 40, Response(), 1, Bounds(-1, 1), method, schedule=schedule)
     first, second = drive(task.run(), Replay(transcript)), drive(task.run(), Replay(transcript))
     assert first.directions.tobytes() == second.directions.tobytes()
     assert first.directions.tobytes() == fitted.directions_.tobytes()
