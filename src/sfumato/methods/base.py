@@ -117,11 +117,11 @@ def open_session(
     if noise.rehearsal:
         warnings.warn(REHEARSAL, PrivacyWarning, stacklevel=3)
     session = Session(budget, ledger, noise, source)
-    if not noise.rehearsal and estimator.rho is None:
-        for sentence in unusual_budget(estimator.epsilon, estimator.delta, session.n_records):
-            warnings.warn(sentence, PrivacyWarning, stacklevel=3)
     estimator._binary = source.binary
     estimator.n_records_ = session.n_records  # None where it is private
+    if not noise.rehearsal and estimator.rho is None:
+        for sentence in unusual_budget(estimator.epsilon, estimator.delta, estimator.n_records_):
+            warnings.warn(sentence, PrivacyWarning, stacklevel=3)
     return session
 
 
