@@ -15,9 +15,12 @@ from sfumato.forecast.assessment import Verdict, _compare
 from sfumato.forecast.belief import with_next
 from sfumato.forecast.described import HIDDEN, _clipped_moments
 from sfumato.forecast.evidence import Evidence
+from sfumato.methods.sir import Task
+from sfumato.records import Response
 from sfumato.release import Release
 from sfumato.schema import LARGEST
 from sfumato.simulate import xia
+from sfumato.steps.descent import schedule_of
 from sfumato.steps.links import Links
 from sfumato.steps.symmetric import noise_edge
 
@@ -347,3 +350,25 @@ def test_a_number_that_is_chosen_is_tested_as_one_that_is_given():
     y = 0.05 * x[:, 0] + 0.2 * x[:, 1] + 0.5 * rng.normal(size=4_000)
     chosen, given = (sf.PrivateSIR(1.0, 1e-6, n_directions=k, random_state=3).fit(x, y).choice_ for k in ("auto", 1))
     assert chosen.p_values[0] < 3.0 * given.p_values[0] and chosen.announced == 1
+
+
+@pytest.mark.judged
+@pytest.mark.filterwarnings("ignore:random_state")
+def test_unequal_classes_are_not_announced_for_features_that_are_long_in_the_same_records():
+    """Clipping takes more from the rare class, and long records are long in all features, to the same side."""
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=(10_000, 8)) + 0.8 * rng.normal(size=(10_000, 1))
+    u[:, 1::4] = u[:, 1::4] > 1.2
+    u[:, 2::4] = np.where(u[:, 2::4] > 0.6, np.exp(u[:, 2::4]), 0.0)
+    bounds, found = sf.Bounds(u.min(axis=0), u.max(axis=0)), []
+    for seed in range(6):
+        y = rng.choice(3, len(u), p=[0.5, 0.3, 0.2])
+        sir = sf.PrivateSIR(n_directions=1, bounds=bounds, method="descent", classes=[0, 1, 2], random_state=seed)
+        found.append(sir.fit(u, y).choice_.p_values[0])
+    assert min(found) > 0.01
+
+
+def test_one_shot_asks_about_as_many_slices_as_a_descent_has_cosines():
+    few, many = (schedule_of(10, n, 0.24) for n in (1_000, 100_000))
+    tasks = [Task(10, 1_000, Response(), 1, sf.Bounds(-1, 1), "one-shot", schedule=each) for each in (few, many)]
+    assert [task.solver.n_slices for task in tasks] == [4, 10]
